@@ -1,0 +1,46 @@
+# Needs Python 3.11 or newer and make. Everything is installed into .venv, nothing elsewhere.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types bench clean
+
+help:
+	@echo "make demo    train a tree on simulated data, print it and its scores, save demo.png"
+	@echo "make test    lint, types and all tests"
+	@echo "make lint    ruff: rules and format"
+	@echo "make types   mypy"
+	@echo "make bench   measure against other libraries"
+	@echo "make clean   remove .venv and everything generated"
+
+demo: .venv/.installed-plot
+	$(PY) examples/demo.py
+
+test: lint types
+	$(PY) -m pytest
+
+lint: .venv/.installed-test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: .venv/.installed-test
+	$(PY) -m mypy
+
+bench: .venv/.installed-bench
+	$(PY) -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist demo.png
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per set of extras: pip runs again only when pyproject.toml changes.
+.venv/.installed-%: pyproject.toml | .venv/pyvenv.cfg
+	@echo "installing marginwood[$*] into .venv"
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+.venv/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; name one: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }

@@ -1,0 +1,96 @@
+"""Timing in this process, and what must be measured in a fresh one: start-up and peak memory."""
+
+import gc
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+FIRST_FIT = """
+from time import perf_counter
+import numpy as np
+from marginwood import MaxMarginIntervalTree
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(1000, 5)), rng.normal(size=(1000, 2))
+y.sort(axis=1)
+start = perf_counter()
+MaxMarginIntervalTree(margin=0.1, max_depth=5).fit(X, y)
+print(perf_counter() - start)
+"""
+
+# scikit-learn's own modules, and what they import, are loaded before the clock starts.
+IMPORT = """
+import sklearn.base, sklearn.metrics, sklearn.tree, sklearn.utils.validation
+from time import perf_counter
+start = perf_counter()
+import marginwood
+print(perf_counter() - start)
+"""
+
+# Peak minus what the process holds when the fit starts, kernels and data loaded. The resident set is read from
+# /proc where there is one; elsewhere its high-water mark stands for it. ru_maxrss counts kilobytes, on macOS bytes.
+PEAK_MEMORY = """
+import resource, sys
+import numpy as np
+from marginwood import MaxMarginIntervalTree
+folder, loss, margin, max_depth = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+model = MaxMarginIntervalTree(loss=loss, margin=margin, max_depth=max_depth)
+model.fit(np.arange(4.0)[:, None], np.arange(8.0).reshape(4, 2))
+X, y = np.load(folder + "/X.npy"), np.load(folder + "/y.npy")
+try:
+    with open("/proc/self/statm") as file:
+        before = int(file.read().split()[1]) * resource.getpagesize()
+except OSError:
+    before = peak()
+model.fit(X, y)
+print(peak() - before)
+"""
+
+
+def best_times(tasks, repeats):
+    """Seconds of each task, the best of several, run in turns (A B A B ...) so that all meet the same machine."""
+    best = dict.fromkeys(tasks, float("inf"))
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            gc.collect()
+            start = perf_counter()
+            task()
+            best[name] = min(best[name], perf_counter() - start)
+    return best
+
+
+def _run(script, *arguments, cache=None):
+    environment = os.environ if cache is None else {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    finished = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return float(finished.stdout)
+
+
+def first_fit_times(repeats):
+    """Seconds of the first fit of a process, with an empty kernel cache and with a filled one."""
+    cold, warm = [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as cache:
+            cold.append(_run(FIRST_FIT, cache=cache))
+            warm.append(_run(FIRST_FIT, cache=cache))
+    return min(cold), min(warm)
+
+
+def import_time(repeats):
+    """Seconds of ``import marginwood`` beyond scikit-learn's own import."""
+    return min(_run(IMPORT) for _ in range(repeats))
+
+
+def peak_memory(problem, loss, margin, max_depth):
+    """Bytes that one fit adds, at its peak, to a fresh process that holds X and y. Not for Windows."""
+    _run(FIRST_FIT)  # fills the kernel cache: compiling takes more memory than fitting
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "X.npy", problem.X)
+        np.save(Path(folder) / "y.npy", problem.y)
+        return _run(PEAK_MEMORY, folder, loss, margin, max_depth)

@@ -1,0 +1,122 @@
+"""What is measured, against what, and what it should reach: each work yields rows of the table."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import libraries, measure
+from benchmarks.problems import MARGIN, crossing_order, simulate
+from marginwood import optimal_costs
+
+LOSSES = ("linear_hinge", "squared_hinge")
+FIT_TARGETS = {"linear_hinge": 0.5, "squared_hinge": 1.0}
+
+
+class Row(NamedTuple):
+    """One ratio: what was measured over what it is measured against, both in `unit`."""
+
+    work: str
+    against: str
+    measured: float
+    reference: float
+    unit: str
+    target: float
+
+    @property
+    def ratio(self):
+        """Smaller is better."""
+        return self.measured / self.reference
+
+
+class Settings(NamedTuple):
+    """`shrink` divides the number of rows: 1 for the real thing."""
+
+    repeats: int
+    shrink: int
+
+
+def _size(n_samples, n_features=None):
+    features = "" if n_features is None else f" p={n_features}"
+    return f"n={n_samples:,}{features}"
+
+
+def _warm_up(adapters):
+    small = simulate(100, 2)
+    for library in adapters:
+        library.fit(small, 3).predict(small.X)
+
+
+def fit(settings):
+    """Growing a tree, in seconds."""
+    ours = {loss: libraries.marginwood(loss) for loss in LOSSES}
+    theirs = libraries.scikit_learn()
+    _warm_up([*ours.values(), theirs])
+    for n_samples, n_features, max_depth in ((10**4, 20, 10), (10**5, 10, 6), (10**6, 10, 6)):
+        problem = simulate(n_samples // settings.shrink, n_features)
+        adapters = [*ours.values(), theirs]
+        tasks = {library.name: partial(library.fit, problem, max_depth) for library in adapters}
+        seconds = measure.best_times(tasks, settings.repeats)
+        for loss, library in ours.items():
+            work = f"fit, {loss}, {_size(len(problem.X), n_features)} depth {max_depth}"
+            yield Row(work, theirs.name, seconds[library.name], seconds[theirs.name], "s", FIT_TARGETS[loss])
+
+
+def predict(settings):
+    """Predicting with a tree of depth 10, in seconds."""
+    ours, theirs = libraries.marginwood("squared_hinge"), libraries.scikit_learn()
+    _warm_up([ours, theirs])
+    training = simulate(10**5 // settings.shrink, 10)
+    X = simulate(10**6 // settings.shrink, 10, seed=1).X
+    models = {library.name: library.fit(training, 10) for library in (ours, theirs)}
+    tasks = {name: partial(model.predict, X) for name, model in models.items()}
+    seconds = measure.best_times(tasks, settings.repeats)
+    yield Row(f"predict, {_size(*X.shape)} depth 10", theirs.name, seconds[ours.name], seconds[theirs.name], "s", 1.0)
+
+
+def solve(settings):
+    """All prefix minima, sorting included, in seconds."""
+    lower, upper = np.ascontiguousarray(simulate(10**6 // settings.shrink, 1).y.T)
+    margins = np.where(lower == upper, 0.0, MARGIN)
+    limits = np.concatenate([lower + margins, upper - margins])
+    limits = limits[np.isfinite(limits)]
+    tasks = {loss: partial(optimal_costs, lower, upper, margin=MARGIN, loss=loss) for loss in LOSSES}
+    for task in tasks.values():
+        task()
+    seconds = measure.best_times({**tasks, "argsort": partial(np.argsort, limits)}, settings.repeats)
+    for loss in LOSSES:
+        work = f"optimal_costs, {loss}, {_size(len(lower))}"
+        yield Row(work, "np.argsort of the limits", seconds[loss], seconds["argsort"], "s", 1.2)
+
+
+def crossing(settings):
+    """The order that makes the squared-hinge minimum cross a cluster at every step: growth of time."""
+    sizes = [10**5 // settings.shrink * times for times in (1, 8)]
+    orders = [np.ascontiguousarray(crossing_order(n).T) for n in sizes]
+    tasks = {n: partial(optimal_costs, *ends, loss="squared_hinge") for n, ends in zip(sizes, orders, strict=True)}
+    tasks[sizes[0]]()
+    seconds = measure.best_times(tasks, settings.repeats)
+    work = f"optimal_costs, squared_hinge, crossing order, {_size(sizes[1])}"
+    yield Row(work, f"the same, {_size(sizes[0])}", seconds[sizes[1]], seconds[sizes[0]], "s", 12.0)
+
+
+def startup(settings):
+    """A fresh process, in seconds."""
+    cold, warm = measure.first_fit_times(min(settings.repeats, 3))
+    yield Row("first fit of a process, cold cache", "1 s", cold, 1.0, "s", 10.0)
+    yield Row("first fit of a process, warm cache", "1 s", warm, 1.0, "s", 0.5)
+    yield Row("import, without scikit-learn's", "1 s", measure.import_time(settings.repeats), 1.0, "s", 0.4)
+
+
+def memory(settings):
+    """Peak memory of a fit beyond X and y, in bytes."""
+    for n_samples, n_features in ((10**6, 10), (10**5, 100)):
+        problem = simulate(n_samples // settings.shrink, n_features)
+        allowed = 12 * problem.X.size + 250 * len(problem.X)
+        for loss in LOSSES:
+            peak = measure.peak_memory(problem, loss, MARGIN, 6)
+            work = f"memory of fit, {loss}, {_size(*problem.X.shape)} depth 6"
+            yield Row(work, "12 B per cell + 250 B per row", peak, allowed, "B", 1.0)
+
+
+WORKS = {work.__name__: work for work in (fit, solve, crossing, predict, startup, memory)}

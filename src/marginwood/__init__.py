@@ -1,0 +1,30 @@
+"""Regression when labels are intervals: maximum margin interval trees."""
+
+from marginwood.export import export_text
+from marginwood.intervals import check_intervals, from_detection_limits, from_events, make_intervals
+from marginwood.metrics import (
+    interval_accuracy,
+    interval_d2_score,
+    interval_hinge_loss,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
+from marginwood.solver import optimal_costs
+from marginwood.tree import MaxMarginIntervalTree
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MaxMarginIntervalTree",
+    "check_intervals",
+    "export_text",
+    "from_detection_limits",
+    "from_events",
+    "interval_accuracy",
+    "interval_d2_score",
+    "interval_hinge_loss",
+    "interval_mean_absolute_error",
+    "interval_mean_squared_error",
+    "make_intervals",
+    "optimal_costs",
+]

@@ -1,0 +1,74 @@
+"""The frontier: nodes that wait to be split, as a heap with the highest priority on top."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from marginwood._core.jit import kernel
+
+PENDING_DTYPE = np.dtype(
+    [
+        ("node", np.int64),
+        ("depth", np.int64),
+        ("start", np.int64),
+        ("stop", np.int64),
+        ("limit_start", np.int64),
+        ("limit_stop", np.int64),
+        ("weight", np.float64),
+        ("feature", np.int64),
+        ("n_left", np.int64),
+        ("missing_left", np.int64),
+        ("left_centre", np.float64),
+        ("right_centre", np.float64),
+    ],
+    align=True,
+)
+
+
+class Frontier(NamedTuple):
+    """The first `n_pending` of `slots` are a heap by `priority`; the slots behind them are free."""
+
+    priority: np.ndarray
+    slots: np.ndarray
+    pending: np.ndarray
+
+
+def make_frontier(max_leaves):
+    """Room for as many nodes as a tree may have leaves."""
+    return Frontier(
+        np.empty(max_leaves), np.arange(max_leaves), np.empty(max_leaves, dtype=PENDING_DTYPE)
+    )
+
+
+@kernel
+def push(frontier, n_pending, priority):
+    """Add a node; returns its slot in `pending`, to be filled by the caller."""
+    keys, slots = frontier.priority, frontier.slots
+    place, slot = n_pending, slots[n_pending]
+    while place > 0:
+        parent = (place - 1) >> 1
+        if keys[parent] >= priority:
+            break
+        keys[place], slots[place] = keys[parent], slots[parent]
+        place = parent
+    keys[place], slots[place] = priority, slot
+    return slot
+
+
+@kernel
+def pop(frontier, n_pending):
+    """Take out the node of highest priority; its slot keeps its record until the next `push`."""
+    keys, slots = frontier.priority, frontier.slots
+    last = n_pending - 1
+    top, priority, slot = slots[0], keys[last], slots[last]
+    place, child = 0, 1
+    while child < last:
+        if child + 1 < last and keys[child + 1] > keys[child]:
+            child += 1
+        if priority >= keys[child]:
+            break
+        keys[place], slots[place] = keys[child], slots[child]
+        place, child = child, 2 * child + 1
+    keys[place], slots[place] = priority, slot
+    slots[last] = top
+    return top

@@ -1,0 +1,289 @@
+"""Growing a tree: open a node, find its best split, carry it out, open the children, and so on.
+
+A node is a stretch of rows in every feature's order and a stretch of the limits; a split partitions these
+stretches stably, so nothing is sorted again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from marginwood._core import frontier, hinge, partition, rankset
+from marginwood._core.hinge import SQUARED, Loss, Minimum
+from marginwood._core.jit import kernel
+from marginwood._core.nodes import LEAF, NO_FEATURE
+from marginwood._core.order import SAMPLE_MASK
+from marginwood._core.samples import SAMPLE_DTYPE, minimise, rank_limits
+from marginwood._core.split import Path, Split, path_row, sweep, sweep_by_descent
+
+# A split must lower the cost by this share of the node's cost, ...
+COST_TOLERANCE = 1e-10
+# ... by more than the rounding of a sweep's running sums, ...
+SUM_TOLERANCE = 1e-14
+# ... and by more than this many units in the last place of the node's targets can cause.
+ULPS = 4.0
+EPSILON = 2.0**-52
+
+
+class Problem(NamedTuple):
+    """What a tree is grown from. `breakpoints` is indexed by limit and counted from `origin`.
+
+    `orders` and `limits` are permuted while the tree grows.
+    """
+
+    X: np.ndarray
+    orders: np.ndarray
+    limits: np.ndarray
+    breakpoints: np.ndarray
+    weights: np.ndarray
+    loss: int
+    origin: float
+    margin: float
+
+
+class Options(NamedTuple):
+    """When to stop; `max_leaf_nodes` of 0 means no bound, and growth in depth rather than best first."""
+
+    max_depth: int
+    min_samples_split: int
+    min_samples_leaf: int
+    max_leaf_nodes: int
+    min_decrease: float
+    max_features: int
+
+
+class Scratch(NamedTuple):
+    """Room for growing one tree. `points` holds the limits of a node by rank."""
+
+    samples: np.ndarray
+    points: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    goes_left: np.ndarray
+    spare: np.ndarray
+    features: np.ndarray
+    random: np.ndarray
+    frontier: frontier.Frontier
+
+
+class Place(NamedTuple):
+    """A node to come: its stretches of rows and limits, and a first guess of its minimiser."""
+
+    node: int
+    depth: int
+    start: int
+    stop: int
+    limit_start: int
+    limit_stop: int
+    weight: float
+    centre: float
+    parent_value: float
+
+
+class Node(NamedTuple):
+    """The minimum of a node's cost, in breakpoints counted from its centre."""
+
+    loss: Loss
+    minimum: Minimum
+    cost: float
+    tolerance: float
+
+
+def make_scratch(weights, n_features, n_limits, max_leaves, seed):
+    """Fresh scratch for `grow`; memory that no node needs is never touched."""
+    n_samples = len(weights)
+    samples = np.zeros(n_samples, dtype=SAMPLE_DTYPE)
+    samples["weight"] = weights
+    return Scratch(
+        samples=samples,
+        points=np.empty((n_limits + 2, 2)),
+        left=rankset.make_rank_set(n_limits),
+        right=rankset.make_rank_set(n_limits),
+        goes_left=np.empty(n_samples, dtype=np.uint8),
+        spare=np.empty(max(n_samples, n_limits), dtype=np.int32),
+        features=np.arange(n_features),
+        random=np.array([seed], dtype=np.uint64),
+        frontier=frontier.make_frontier(max_leaves),
+    )
+
+
+@kernel
+def _open(problem, scratch, place):
+    """Rank the limits of a node and find the minimum of its cost."""
+    limits = problem.limits[place.limit_start : place.limit_stop]
+    points = scratch.points[: limits.shape[0] + 2]
+    loss = Loss(problem.loss, hinge.WEIGHT_TOLERANCE * 2 * place.weight)
+    rank_limits(limits, problem.breakpoints, scratch.samples, points, place.centre, loss)
+    minimum, size = minimise(limits, points, loss, scratch.right)
+    cost = hinge.cost_of(points, loss, minimum)
+    magnitude = problem.margin
+    if limits.shape[0] > 0:
+        first, last = problem.breakpoints[limits[0]], problem.breakpoints[limits[-1]]
+        magnitude += max(abs(first + problem.origin), abs(last + problem.origin))
+    blur = ULPS * EPSILON * magnitude
+    floor = place.weight * (blur * blur if loss.code == SQUARED else blur)
+    return Node(loss, minimum, cost, COST_TOLERANCE * cost + SUM_TOLERANCE * size + floor)
+
+
+@kernel
+def _n_missing(X, order, start, stop, feature):
+    """How many samples of order[start:stop] have NaN: they come last."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) // 2
+        value = X[order[middle] & SAMPLE_MASK, feature]
+        if value != value:
+            high = middle
+        else:
+            low = middle + 1
+    return stop - low
+
+
+@kernel
+def _draw(features, random, n_drawn):
+    """The next feature, without replacement, by an xorshift generator."""
+    state = random[0]
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    random[0] = state
+    chosen = n_drawn + np.int64(state % np.uint64(features.shape[0] - n_drawn))
+    features[n_drawn], features[chosen] = features[chosen], features[n_drawn]
+    return features[n_drawn]
+
+
+@kernel
+def _search(problem, scratch, options, place, node):
+    """The best split of a node; ``n_left == 0`` if none lowers the cost.
+
+    Features that do not vary in the node do not count as tried, and the search goes on past
+    `max_features` until a split is found, as in scikit-learn.
+    """
+    best = Split(node.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
+    start, stop = place.start, place.stop
+    n_features, n_tried = problem.orders.shape[0], 0
+    points = scratch.points[: place.limit_stop - place.limit_start + 2]
+    for i in range(n_features):
+        feature = i
+        if options.max_features < n_features:
+            if n_tried >= options.max_features and best.n_left > 0:
+                break
+            feature = _draw(scratch.features, scratch.random, i)
+        order = problem.orders[feature]
+        n_missing = _n_missing(problem.X, order, start, stop, feature)
+        first = problem.X[order[start] & SAMPLE_MASK, feature]
+        last = problem.X[order[stop - 1] & SAMPLE_MASK, feature]
+        if first == last or n_missing == stop - start:
+            continue
+        n_tried += 1
+        for missing_left in range(2 if n_missing > 0 else 1):
+            path = Path(start, stop, n_missing, missing_left, options.min_samples_leaf)
+            best, in_budget = sweep(
+                order, scratch, points, node.loss, node.minimum, path, feature, best, node.tolerance
+            )
+            if not in_budget:
+                best = sweep_by_descent(
+                    order, scratch, points, node.loss, path, feature, best, node.tolerance
+                )
+    return best
+
+
+@kernel
+def _write(row, place, node, points):
+    """Fill the row of a node as a leaf."""
+    value, low, high = hinge.value_of(points, node.loss, node.minimum)
+    row["threshold"], row["feature"] = NO_FEATURE, NO_FEATURE
+    row["children_left"], row["children_right"], row["missing_go_to_left"] = LEAF, LEAF, 0
+    row["value"] = place.parent_value if value != value else value + place.centre
+    row["value_low"] = -np.inf if low != low else low + place.centre
+    row["value_high"] = np.inf if high != high else high + place.centre
+    row["impurity"], row["weighted_n_node_samples"] = node.cost, place.weight
+    row["n_node_samples"] = place.stop - place.start
+
+
+@kernel
+def _may_split(options, depth, n_samples):
+    least = max(options.min_samples_split, 2 * options.min_samples_leaf)
+    return depth < options.max_depth and n_samples >= least
+
+
+@kernel
+def _settle(problem, scratch, options, place, row, n_pending):
+    """Open a node, write its row, and put it on the frontier if a split lowers its cost."""
+    node = _open(problem, scratch, place)
+    _write(row, place, node, scratch.points[: place.limit_stop - place.limit_start + 2])
+    n_samples = place.stop - place.start
+    if node.cost <= node.tolerance or not _may_split(options, place.depth, n_samples):
+        return n_pending
+    split = _search(problem, scratch, options, place, node)
+    decrease = node.cost - split.cost
+    if split.n_left == 0 or decrease < options.min_decrease:
+        return n_pending
+    priority = decrease if options.max_leaf_nodes > 0 else np.float64(place.node)
+    item = scratch.frontier.pending[frontier.push(scratch.frontier, n_pending, priority)]
+    item["node"], item["depth"], item["weight"] = place.node, place.depth, place.weight
+    item["start"], item["stop"] = place.start, place.stop
+    item["limit_start"], item["limit_stop"] = place.limit_start, place.limit_stop
+    item["feature"], item["n_left"] = split.feature, split.n_left
+    item["missing_left"] = split.missing_left
+    item["left_centre"] = place.centre + split.left_value
+    item["right_centre"] = place.centre + split.right_value
+    return n_pending + 1
+
+
+@kernel
+def _threshold(X, path, order, feature, n_left):
+    """The midpoint of the last value on the left and the first on the right; it must separate them."""
+    a = X[order[path_row(path, n_left - 1)] & SAMPLE_MASK, feature]
+    b = X[order[path_row(path, n_left)] & SAMPLE_MASK, feature]
+    if b != b:
+        return np.inf
+    middle = a / 2 + b / 2
+    return middle if a <= middle < b else a
+
+
+@kernel
+def _divide(problem, scratch, options, item, row, n_nodes):
+    """Carry out the split of a pending node: fill its row and partition its stretches."""
+    start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
+    order, depth = problem.orders[feature], item["depth"] + 1
+    n_missing = _n_missing(problem.X, order, start, stop, feature)
+    path = Path(start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
+    row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
+    row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
+    row["missing_go_to_left"] = path.missing_left if n_missing > 0 else 2 * n_left > stop - start
+    goes_left, spare = scratch.goes_left, scratch.spare
+    weight = partition.mark(order, path, n_left, goes_left, problem.weights)
+    first, last, split, value = item["limit_start"], item["limit_stop"], start + n_left, row["value"]
+    middle = partition.partition_limits(problem.limits, first, last, goes_left, spare)
+    if _may_split(options, depth, max(n_left, stop - split)):
+        partition.partition_orders(problem.orders, start, stop, goes_left, spare)
+    left = Place(n_nodes, depth, start, split, first, middle, weight, item["left_centre"], value)
+    weight, centre = item["weight"] - weight, item["right_centre"]
+    right = Place(n_nodes + 1, depth, split, stop, middle, last, weight, centre, value)
+    return left, right
+
+
+@kernel
+def grow(problem, options, scratch, nodes):
+    """Grow a tree into the table `nodes`; returns how many rows it has."""
+    weight, zero = 0.0, np.int64(0)
+    for i in range(problem.weights.shape[0]):
+        weight += problem.weights[i]
+    n_samples, n_limits = problem.X.shape[0], problem.limits.shape[0]
+    left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, 0.0, 0.0)
+    root = _open(problem, scratch, left)
+    centre = hinge.value_of(scratch.points[: n_limits + 2], root.loss, root.minimum)[0]
+    left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0)
+    right = left
+    n_nodes, n_fresh, n_pending = zero, 1, zero
+    while True:
+        for side in range(n_fresh):
+            place = right if side else left
+            n_pending = _settle(problem, scratch, options, place, nodes[n_nodes], n_pending)
+            n_nodes += 1
+        if n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
+            return n_nodes
+        item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
+        n_pending, n_fresh = n_pending - 1, 2
+        left, right = _divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)

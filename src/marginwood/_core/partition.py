@@ -1,0 +1,64 @@
+"""Carrying out a split: stable partitions of a node's stretches of the limits and of every order."""
+
+import numpy as np
+
+from marginwood._core.jit import borrow, kernel
+from marginwood._core.order import SAMPLE_MASK
+from marginwood._core.split import path_row
+
+
+@kernel
+def mark(order, path, n_left, goes_left, weights):
+    """Mark the samples that go left, the first `n_left` of the path; return their weight."""
+    order, goes_left, weights = borrow(order), borrow(goes_left), borrow(weights)
+    weight = 0.0
+    for position in range(path.stop - path.start):
+        sample = order[path_row(path, position)] & SAMPLE_MASK
+        goes_left[sample] = position < n_left
+        if position < n_left:
+            weight += weights[sample]
+    return weight
+
+
+@kernel
+def partition_limits(limits, start, stop, goes_left, spare):
+    """Move the limits of samples that go left to the front; return where the others start."""
+    limits, goes_left, spare = borrow(limits), borrow(goes_left), borrow(spare)
+    left, n_right = start, 0
+    for i in range(start, stop):
+        limit = limits[i]
+        is_left = np.int64(goes_left[limit >> 1])
+        limits[left] = limit
+        spare[n_right] = limit
+        left += is_left
+        n_right += 1 - is_left
+    for i in range(n_right):
+        limits[left + i] = spare[i]
+    return left
+
+
+@kernel
+def partition_orders(orders, start, stop, goes_left, spare):
+    """The same for every feature's order.
+
+    An entry starts a new value on its side if any entry since the last one of that side did.
+    """
+    orders, goes_left, spare = borrow(orders), borrow(goes_left), borrow(spare)
+    nothing = np.int32(0)
+    for feature in range(orders.shape[0]):
+        left, n_right = start, 0
+        new_left, new_right = nothing, nothing
+        for i in range(start, stop):
+            entry = orders[feature, i]
+            sample, new = entry & SAMPLE_MASK, entry & ~SAMPLE_MASK
+            is_left = np.int64(goes_left[sample])
+            new_left |= new
+            new_right |= new
+            orders[feature, left] = sample | new_left
+            spare[n_right] = sample | new_right
+            left += is_left
+            n_right += 1 - is_left
+            new_left = nothing if is_left else new_left
+            new_right = new_right if is_left else nothing
+        for i in range(n_right):
+            orders[feature, left + i] = spare[i]

@@ -1,0 +1,132 @@
+"""One sweep of a node along one feature, and the best split of a node.
+
+A sweep walks the node's samples in the order of a feature. Every sample leaves the right side and enters the
+left side; at every boundary the sum of both sides' costs is the price of splitting there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from marginwood._core import descent, hinge, rankset
+from marginwood._core.jit import borrow, inlined, kernel, prefetch
+from marginwood._core.order import SAMPLE_MASK
+
+# A sweep that walks further than this many pieces per limit is done again by descent.
+MOVES_PER_LIMIT = 8
+PREFETCH_DISTANCE = 16
+
+class Path(NamedTuple):
+    """The samples of a sweep: rows start..stop of an order, of which the last n_missing hold NaN.
+
+    With `missing_left` the missing ones come first, otherwise last.
+    """
+
+    start: int
+    stop: int
+    n_missing: int
+    missing_left: int
+    min_samples_leaf: int
+
+
+class Split(NamedTuple):
+    """A split that sends the first `n_left` samples of a path left; ``n_left == 0`` means none."""
+
+    cost: float
+    feature: int
+    n_left: int
+    missing_left: int
+    left_value: float
+    right_value: float
+
+
+@inlined
+def path_row(path, position):
+    """Row of the order that holds the sample at a position of the path."""
+    row = path.start + position
+    if path.missing_left:
+        row += path.stop - path.start - path.n_missing
+        if row >= path.stop:
+            row -= path.stop - path.start
+    return row
+
+
+@inlined
+def is_legal(path, position):
+    """Whether a boundary in front of this position may be a split."""
+    n_left, n_right = position, path.stop - path.start - position
+    first = path.n_missing if path.missing_left else 0
+    return n_left > first and min(n_left, n_right) >= path.min_samples_leaf
+
+
+@kernel
+def sweep(order, scratch, points, loss, full, path, feature, best, tolerance):
+    """The better of `best` and the splits of one feature; and whether the walking budget held."""
+    order, samples, points = borrow(order), borrow(scratch.samples), borrow(points)
+    left, right = borrow(scratch.left), borrow(scratch.right)
+    n_ranks = points.shape[0] - 2
+    rankset.clear(left, n_ranks)
+    rankset.fill(right, n_ranks)
+    before, after = hinge.empty_minimum(n_ranks), full
+    n_samples = path.stop - path.start
+    cost, n_left, left_value, right_value = best.cost, 0, 0.0, 0.0
+    for position in range(n_samples):
+        entry = order[path_row(path, position)]
+        if position + PREFETCH_DISTANCE < n_samples:
+            ahead = order[path_row(path, position + PREFETCH_DISTANCE)]
+            prefetch(samples, np.int64(ahead & SAMPLE_MASK))
+        if entry < 0 and is_legal(path, position):
+            price = hinge.cost_of(points, loss, before) + hinge.cost_of(points, loss, after)
+            if price < cost - tolerance:
+                cost, n_left = price, position
+                left_value = hinge.value_of(points, loss, before)[0]
+                right_value = hinge.value_of(points, loss, after)[0]
+        sample = samples[entry & SAMPLE_MASK]
+        weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
+        for kind in range(2):
+            if rank > 0:
+                before = hinge.insert(points, loss, left, before, rank, kind, b, weight)
+                after = hinge.remove(points, loss, right, after, rank, kind, b, weight)
+            rank, b = np.int64(sample["upper_rank"]), sample["upper"]
+        if before.moves + after.moves > MOVES_PER_LIMIT * n_ranks + 64:
+            return best, False
+    if n_left > 0:
+        best = Split(cost, feature, n_left, path.missing_left, left_value, right_value)
+    return best, True
+
+
+@kernel
+def sweep_by_descent(order, scratch, points, loss, path, feature, best, tolerance):
+    """The same as `sweep` in O(n log n), wherever the minimum goes."""
+    samples, left, right, one = scratch.samples, scratch.left, scratch.right, np.int64(1)
+    n_ranks = points.shape[0] - 2
+    rankset.clear(left, n_ranks)
+    rankset.fill(right, n_ranks)
+    left_sums, left_counts = descent.make_sums(n_ranks)
+    right_sums, right_counts = descent.make_sums(n_ranks)
+    for row in range(path.start, path.stop):
+        sample = samples[order[row] & SAMPLE_MASK]
+        rank = np.int64(sample["lower_rank"])
+        for kind in range(2):
+            descent.change(points, right_sums, right_counts, rank, kind, one)
+            rank = np.int64(sample["upper_rank"])
+    for position in range(path.stop - path.start):
+        entry = order[path_row(path, position)]
+        if entry < 0 and is_legal(path, position):
+            before, _ = descent.locate(points, loss, left, left_sums, left_counts)
+            after, _ = descent.locate(points, loss, right, right_sums, right_counts)
+            price = hinge.cost_of(points, loss, before) + hinge.cost_of(points, loss, after)
+            if price < best.cost - tolerance:
+                left_value = hinge.value_of(points, loss, before)[0]
+                right_value = hinge.value_of(points, loss, after)[0]
+                best = Split(price, feature, position, path.missing_left, left_value, right_value)
+        sample = samples[entry & SAMPLE_MASK]
+        rank = np.int64(sample["lower_rank"])
+        for kind in range(2):
+            if rank > 0:
+                rankset.insert(left, rank)
+                rankset.remove(right, rank)
+            descent.change(points, left_sums, left_counts, rank, kind, one)
+            descent.change(points, right_sums, right_counts, rank, kind, -one)
+            rank = np.int64(sample["upper_rank"])
+    return best

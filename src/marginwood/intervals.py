@@ -1,0 +1,383 @@
+"""The one door for targets.
+
+An *interval* is the label of one sample: a pair ``(lower, upper)`` with ``lower <= upper``, whose
+ends may be infinite. Its finite ends are its *limits*. Whatever form a target comes in,
+:func:`check_intervals` turns it into an ``(n, 2)`` float64 array or says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
+
+__all__ = [
+    "CENSORING_KINDS",
+    "censoring_kind",
+    "check_intervals",
+    "from_detection_limits",
+    "from_events",
+    "make_intervals",
+]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+# Squared differences of larger limits, summed over millions of rows, would overflow.
+LARGEST_LIMIT = 1e150
+
+CENSORING_KINDS = ("uncensored", "left", "right", "interval", "uninformative")
+
+_ACCEPTED = (
+    "Accepted: an (n, 2) array or list of (lower, upper) pairs, a two-column pandas or polars "
+    "frame, a 1-D array (un-censored), a structured array of one boolean event field and one "
+    "time field, or a pandas interval array."
+)
+
+
+def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
+    """Turn a target of any accepted form into an array of intervals.
+
+    Parameters
+    ----------
+    y : array-like
+        One of:
+
+        - an array of shape (n, 2), or a list of ``(lower, upper)`` pairs; an unknown end is
+          written ``-inf`` or ``inf``;
+        - a pandas or polars frame with two columns, lower then upper;
+        - a 1-D array or series: un-censored values, ``lower == upper``. A column of shape (n, 1)
+          is taken as one too, with a ``DataConversionWarning``;
+        - a structured array with one boolean field (event) and one numeric field (time), as
+          scikit-survival uses: an event is ``(time, time)``, a censored row ``(time, inf)``;
+        - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of
+          ``pandas.cut``. Which sides are closed makes no difference.
+    name : str, default="y"
+        What error messages call the target.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        C-contiguous, writeable float64; `y` itself if it already is that.
+
+    Raises
+    ------
+    TypeError
+        If the values are not real numbers.
+    ValueError
+        If the shape is wrong, or a row is not an interval: NaN or another missing value,
+        ``upper < lower``, both ends at the same infinity, or a limit beyond 1e150.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwood.intervals import check_intervals
+    >>> check_intervals([(1, 2), (-np.inf, 3)])
+    array([[  1.,   2.],
+           [-inf,   3.]])
+    >>> check_intervals([5.0, 6.0])
+    array([[5., 5.],
+           [6., 6.]])
+    """
+    if y is None:
+        raise ValueError(f"{name}: Expected array-like (array or non-string sequence), got None. {_ACCEPTED}")
+    pandas_intervals = _pandas_intervals(y)
+    if pandas_intervals is not None:
+        ends = (as_numbers(pandas_intervals.left, name), as_numbers(pandas_intervals.right, name))
+        values = np.column_stack(ends)
+    elif getattr(getattr(y, "dtype", None), "names", None):
+        values = _structured_intervals(y, name)
+    else:
+        values = as_numbers(y, name)
+    values = _pairs(values, name)
+    _check_rows(values, name)
+    return np.require(values, np.float64, ["C", "A", "W", "E"])
+
+
+def check_informative(intervals: FloatArray, sample_weight: FloatArray | None = None, *, name: str = "y") -> None:
+    """Warn of rows ``(-inf, inf)``, and raise if there are no others (of positive weight)."""
+    informative = np.isfinite(intervals).any(axis=1)
+    counted = np.ones(len(intervals), np.bool_) if sample_weight is None else sample_weight > 0
+    n_rows = int(np.count_nonzero(counted))
+    n_open = int(np.count_nonzero(counted & ~informative))
+    if n_open == n_rows:
+        weighted = "" if sample_weight is None else " of positive weight"
+        raise ValueError(
+            f"{name}: all {n_rows} rows{weighted} are (-inf, inf), which says nothing about the "
+            "target. At least one row needs a finite lower or upper limit."
+        )
+    if n_open:
+        first = int(np.flatnonzero(counted & ~informative)[0])
+        warnings.warn(
+            f"{name}: {n_open} of {n_rows} rows are (-inf, inf) (first: row {first}). They are "
+            "kept, but say nothing about the target.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray | None:
+    """Return weights as float64 of shape (n_samples,), or None; a number weighs all rows alike."""
+    if sample_weight is None:
+        return None
+    weight = as_numbers(sample_weight, "sample_weight", allow_bool=True)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, weight)
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight: expected a number or shape ({n_samples},), one weight per row; got shape {weight.shape}."
+        )
+    raise_first(~np.isfinite(weight), "sample_weight: NaN or infinite", sample_weight=weight)
+    raise_first(weight < 0, "sample_weight: negative", sample_weight=weight)
+    if not weight.any():
+        raise ValueError("sample_weight: all weights are zero. At least one row needs a positive weight.")
+    return np.require(weight, np.float64, ["C", "A", "W", "E"])
+
+
+def make_intervals(lower: Any, upper: Any, *, nan: Literal["open", "raise"] = "open") -> FloatArray:
+    """Make intervals from their lower and their upper ends.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n,), number or None
+        The ends. A number holds for every row; None is an end that is open in every row.
+    nan : {"open", "raise"}, default="open"
+        What a missing end (NaN, None or a masked entry) means: ``"open"`` takes it for an
+        unknown end, -inf or inf; ``"raise"`` raises.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        The checked intervals.
+
+    Examples
+    --------
+    >>> from marginwood.intervals import make_intervals
+    >>> make_intervals([1.0, None, 3.0], [2.0, 2.5, float("nan")])
+    array([[ 1. ,  2. ],
+           [-inf,  2.5],
+           [ 3. ,  inf]])
+    """
+    if nan not in ("open", "raise"):
+        raise ValueError(f'nan: accepted are "open" and "raise"; got {nan!r}.')
+    lower, upper = _columns(lower=lower, upper=upper)
+    if nan == "open":
+        lower = np.where(np.isnan(lower), -np.inf, lower)
+        upper = np.where(np.isnan(upper), np.inf, upper)
+    return check_intervals(np.column_stack([lower, upper]), name="lower, upper")
+
+
+def from_events(time: Any, event: Any) -> FloatArray:
+    """Make intervals from times and event indicators, as in survival analysis.
+
+    Parameters
+    ----------
+    time : array-like of shape (n,)
+        Time of the event, or of the last observation of a right-censored row.
+    event : array-like of shape (n,)
+        True or 1 where the event was seen at `time`; False or 0 where it lies beyond.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        ``(time, time)`` for events and ``(time, inf)`` for right-censored rows.
+
+    Examples
+    --------
+    >>> from marginwood.intervals import from_events
+    >>> from_events([5.0, 8.0], [True, False])
+    array([[ 5.,  5.],
+           [ 8., inf]])
+    """
+    seen = as_numbers(event, "event", allow_bool=True)
+    times, seen = _columns(time=time, event=seen)
+    raise_first((seen != 0) & (seen != 1), "event: neither True/1 nor False/0", time=times, event=seen)
+    upper = np.where(seen == 1, times, np.inf)
+    return check_intervals(np.column_stack([times, upper]), name="time")
+
+
+def from_detection_limits(y: Any, lower_limit: Any = None, upper_limit: Any = None) -> FloatArray:
+    """Make intervals from measurements of an instrument with detection limits.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Measurements. Those at or below the lower limit, or at or above the upper limit, only
+        say on which side of that limit the quantity lies.
+    lower_limit, upper_limit : number or array-like of shape (n,), default=None
+        The detection limits, for all rows or per row. None, NaN or an infinity is no limit.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        ``(-inf, lower_limit)``, ``(upper_limit, inf)`` or, between the limits, ``(y, y)``.
+
+    Examples
+    --------
+    >>> from marginwood.intervals import from_detection_limits
+    >>> from_detection_limits([0.1, 2.0, 9.0], lower_limit=0.5, upper_limit=8.0)
+    array([[-inf,  0.5],
+           [ 2. ,  2. ],
+           [ 8. ,  inf]])
+    """
+    values, low, high = _columns(y=y, lower_limit=lower_limit, upper_limit=upper_limit)
+    low = np.where(np.isnan(low), -np.inf, low)
+    high = np.where(np.isnan(high), np.inf, high)
+    raise_first(low >= high, "lower_limit >= upper_limit", lower_limit=low, upper_limit=high)
+    below, above = values <= low, values >= high
+    lower = np.where(below, -np.inf, np.where(above, high, values))
+    upper = np.where(above, np.inf, np.where(below, low, values))
+    return check_intervals(np.column_stack([lower, upper]), name="y")
+
+
+def censoring_kind(y: Any) -> npt.NDArray[np.str_]:
+    """Tell for every row how it is censored.
+
+    Parameters
+    ----------
+    y : array-like
+        Intervals in any form that :func:`check_intervals` accepts.
+
+    Returns
+    -------
+    ndarray of str, shape (n,)
+        ``"uncensored"`` where ``lower == upper``, ``"left"`` for ``(-inf, upper)``, ``"right"``
+        for ``(lower, inf)``, ``"interval"`` for two different limits, and ``"uninformative"``
+        for ``(-inf, inf)``.
+
+    Examples
+    --------
+    >>> from marginwood.intervals import censoring_kind
+    >>> inf = float("inf")
+    >>> censoring_kind([(1, 1), (-inf, 2), (3, inf), (4, 5), (-inf, inf)]).tolist()
+    ['uncensored', 'left', 'right', 'interval', 'uninformative']
+    """
+    lower, upper = check_intervals(y).T
+    tests = [lower == upper, np.isinf(lower) & np.isinf(upper), np.isinf(lower), np.isinf(upper)]
+    kinds: npt.NDArray[np.str_] = np.select(tests, ["uncensored", "uninformative", "left", "right"], default="interval")
+    return kinds
+
+
+def as_numbers(values: Any, name: str, *, allow_bool: bool = False) -> FloatArray:
+    """Return values of any shape as float64, with NaN for whatever stands for missing."""
+    if issparse(values):
+        raise TypeError(f"{name}: sparse matrices are not accepted; pass {name}.toarray().")
+    is_frame = hasattr(values, "shape") and hasattr(values, "columns")
+    if isinstance(values, np.ma.MaskedArray):
+        array = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
+    else:
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{name}: expected an array of numbers, got rows of different lengths.") from error
+    # polars casts a boolean column beside a float one, so a frame is asked for its own types.
+    has_bool = is_frame and any(str(dtype).lower().startswith("bool") for dtype in values.dtypes)
+    kind = "b" if has_bool else array.dtype.kind
+    if kind == "O":
+        return np.array([_number(v, name, allow_bool) for v in array.ravel()]).reshape(array.shape)
+    if kind == "b" and not allow_bool:
+        raise TypeError(
+            f"{name}: booleans are not numbers. For times with event indicators use from_events(time, event)."
+        )
+    if kind not in "biuf":
+        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}.")
+    return array.astype(np.float64, copy=False)
+
+
+def _number(value: Any, name: str, allow_bool: bool) -> float:
+    """Return one element of an object array as a float, NaN where it stands for missing."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return np.nan
+    try:
+        is_bool = isinstance(value, bool | np.bool_)
+        if isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or (is_bool and not allow_bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        shown = f"{value!r:.60}"
+        raise TypeError(f"{name}: expected real numbers, got {shown} of type {type(value).__name__}.") from None
+
+
+def _columns(**arguments: Any) -> list[FloatArray]:
+    """Return arguments as 1-D float64 arrays of one length; numbers and None are repeated."""
+    arrays = {name: as_numbers(value, name) for name, value in arguments.items()}
+    shapes = {name: array.shape for name, array in arrays.items() if array.ndim}
+    if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
+        came = ", ".join(f"{name} has shape {shape}" for name, shape in shapes.items())
+        raise ValueError(f"{', '.join(arrays)}: expected 1-D arrays of one length; {came}.")
+    return list(np.broadcast_arrays(*map(np.atleast_1d, arrays.values())))
+
+
+def _pandas_intervals(y: Any) -> Any:
+    """Return the pandas IntervalArray inside a pandas object of intervals, else None."""
+    dtype = getattr(y, "dtype", None)
+    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if type(categories).__name__ == "IntervalDtype":
+        y = y.astype(categories)
+    elif type(dtype).__name__ != "IntervalDtype":
+        return None
+    return getattr(y, "array", y)
+
+
+def _structured_intervals(y: Any, name: str) -> FloatArray:
+    """Return intervals from a structured array of one boolean and one numeric field."""
+    fields = y.dtype.names
+    kinds = [y.dtype[field].kind for field in fields]
+    if y.ndim != 1 or len(fields) != 2 or kinds.count("b") != 1 or not set(kinds) <= set("biuf"):
+        raise ValueError(
+            f"{name}: a structured array needs shape (n,), one boolean event field and one "
+            f"numeric time field; got shape {y.shape} and dtype {y.dtype}."
+        )
+    event, time = sorted(fields, key=lambda field: y.dtype[field].kind != "b")
+    times, seen = as_numbers(y[time], name), as_numbers(y[event], name, allow_bool=True)
+    upper = np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))
+    return np.column_stack([times, upper])
+
+
+def _pairs(values: FloatArray, name: str) -> FloatArray:
+    """Return values of shape (n,), (n, 1) or (n, 2) in shape (n, 2)."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            f"{name}: a column of shape {values.shape} was passed when a 1-D array was expected; "
+            f"it is taken as un-censored values. Use {name}.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        values = values.ravel()
+    if values.ndim == 1 and values.size:
+        return np.column_stack([values, values])
+    if values.ndim != 2 or values.shape[1] != 2 or not len(values):
+        two_rows = values.ndim == 2 and len(values) == 2
+        advice = " For two arrays of ends use make_intervals(lower, upper)." if two_rows else ""
+        raise ValueError(f"{name}: got shape {values.shape}. {_ACCEPTED}{advice}")
+    return values
+
+
+def _check_rows(values: FloatArray, name: str) -> None:
+    """Raise unless every row is an interval."""
+    lower, upper = values.T
+    ends = {"lower": lower, "upper": upper}
+    advice = ' For ends that are unknown use make_intervals(lower, upper, nan="open").'
+    missing = np.isnan(lower) | np.isnan(upper)
+    raise_first(missing, f"{name}: NaN or missing", advice, **ends)
+    raise_first(upper < lower, f"{name}: upper < lower", **ends)
+    advice = " An unknown lower end is -inf, an unknown upper end is inf."
+    same_infinity = (lower == upper) & np.isinf(lower)
+    raise_first(same_infinity, f"{name}: both ends at the same infinity", advice, **ends)
+    too_large = np.any(np.isfinite(values) & (np.abs(values) > LARGEST_LIMIT), axis=1)
+    advice = f" Divide {name} by a constant, or take logarithms."
+    raise_first(too_large, f"{name}: limits beyond {LARGEST_LIMIT:g}", advice, **ends)
+
+
+def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: FloatArray) -> None:
+    """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        shown = ", ".join(f"{name}={column[row]}" for name, column in columns.items())
+        raise ValueError(
+            f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}, {shown}).{advice}"
+        )

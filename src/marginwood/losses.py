@@ -1,0 +1,250 @@
+r"""The two losses, as readable NumPy.
+
+A *breakpoint* is where the hinge of one limit starts: ``lower + margin`` or ``upper - margin``. A
+prediction below the breakpoint of a lower limit, or above that of an upper limit, pays a *hinge*:
+the distance to it (``"linear_hinge"``) or the squared distance (``"squared_hinge"``).
+
+The paper's symbols and the words used here:
+
+- :math:`\underline{y}_i` and :math:`\overline{y}_i` are ``lower`` and ``upper``, the ends of an
+  interval; where the paper treats both alike, :math:`s_i` is -1 for a lower limit, 1 for an upper.
+- :math:`\epsilon` is ``margin``, and :math:`y_i - s_i \epsilon` a ``breakpoint``.
+- :math:`\ell` is ``loss``, and :math:`\phi_\ell` the hinge that it makes.
+- :math:`\mu` is a constant prediction, ``value`` where it is optimal, and :math:`C_\tau(\mu)` its
+  ``cost``: the sum of the hinges of the samples in a node.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from marginwood.intervals import (
+    LARGEST_LIMIT,
+    BoolArray,
+    FloatArray,
+    check_intervals,
+    check_sample_weight,
+)
+
+__all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant"]
+
+Loss: TypeAlias = Literal["linear_hinge", "squared_hinge"]
+
+LOSSES: tuple[Loss, ...] = ("linear_hinge", "squared_hinge")
+
+
+class OptimalConstant(NamedTuple):
+    """The best constant prediction: `value` of [`low`, `high`], where the cost is least."""
+
+    value: float
+    low: float
+    high: float
+    cost: float
+
+
+class _Limits(NamedTuple):
+    """The finite limits of a set of intervals, in the order of their breakpoints."""
+
+    breakpoint: FloatArray
+    weight: FloatArray
+    is_lower: BoolArray
+
+
+def check_loss(loss: str, margin: float) -> None:
+    """Raise unless `loss` is one of the two and `margin` a finite number that is not negative."""
+    if loss not in LOSSES:
+        raise ValueError(f"loss: accepted are {', '.join(map(repr, LOSSES))}; got {loss!r}.")
+    if not isinstance(margin, numbers.Real) or isinstance(margin, bool):
+        raise TypeError(f"margin: expected a real number, got {margin!r}.")
+    if not 0 <= margin <= LARGEST_LIMIT:
+        raise ValueError(f"margin: expected 0 <= margin <= {LARGEST_LIMIT:g}, got {margin}.")
+
+
+def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:
+    """Return where the hinges of each interval start.
+
+    Parameters
+    ----------
+    intervals : ndarray of shape (n, 2)
+        Checked intervals.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        ``lower + margin`` and ``upper - margin``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwood.losses import breakpoints
+    >>> breakpoints(np.array([[1.0, 4.0], [2.0, 2.0], [3.0, np.inf]]), margin=0.5)
+    array([[1.5, 3.5],
+           [2. , 2. ],
+           [3.5, inf]])
+    """
+    row_margin = np.where(intervals[:, 0] == intervals[:, 1], 0.0, margin)
+    starts: FloatArray = intervals + np.column_stack([row_margin, -row_margin])
+    return starts
+
+
+def hinge_loss(
+    intervals: FloatArray,
+    prediction: FloatArray | float,
+    *,
+    loss: Loss = "squared_hinge",
+    margin: float = 0.0,
+) -> FloatArray:
+    """Return the hinge loss of each row.
+
+    Parameters
+    ----------
+    intervals : ndarray of shape (n, 2)
+        Checked intervals.
+    prediction : ndarray of shape (n,) or float
+        Finite predictions, or one for all rows.
+    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
+        Whether a hinge grows with the distance to its breakpoint or with the distance squared.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The sum of both limits' hinges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwood.losses import hinge_loss
+    >>> hinge_loss(np.array([[1.0, 4.0], [-np.inf, 2.0]]), 5.0)
+    array([1., 9.])
+    """
+    check_loss(loss, margin)
+    start = breakpoints(intervals, margin)
+    below = np.maximum(start[:, 0] - prediction, 0.0)
+    above = np.maximum(prediction - start[:, 1], 0.0)
+    total = below + above if loss == "linear_hinge" else below**2 + above**2
+    return np.asarray(total, np.float64)
+
+
+def optimal_constant(
+    intervals: Any,
+    *,
+    loss: Loss = "squared_hinge",
+    margin: float = 0.0,
+    sample_weight: Any = None,
+) -> OptimalConstant:
+    """Find the constant prediction with the least total hinge loss, exactly.
+
+    Parameters
+    ----------
+    intervals : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
+        Whether a hinge grows with the distance to its breakpoint or with the distance squared.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    value : float
+        The middle of the minimisers; their finite end if the other is infinite.
+    low, high : float
+        Every constant of [low, high] costs the least. `low` is -inf without lower limits, `high`
+        is inf without upper limits.
+    cost : float
+        The least weighted sum of hinges; exactly 0 if one constant satisfies all rows.
+
+    Raises
+    ------
+    ValueError
+        If no row of positive weight has a finite limit.
+
+    Examples
+    --------
+    >>> from marginwood.losses import optimal_constant
+    >>> optimal_constant([(0.0, 2.0), (1.0, 4.0)])
+    OptimalConstant(value=1.5, low=1.0, high=2.0, cost=0.0)
+    >>> optimal_constant([1.0, 2.0, 6.0], loss="linear_hinge")
+    OptimalConstant(value=2.0, low=2.0, high=2.0, cost=5.0)
+    """
+    check_loss(loss, margin)
+    intervals = check_intervals(intervals, name="intervals")
+    limits = _sorted_limits(breakpoints(intervals, margin), check_sample_weight(sample_weight, len(intervals)))
+    low = limits.breakpoint[limits.is_lower].max(initial=-np.inf)
+    high = limits.breakpoint[~limits.is_lower].min(initial=np.inf)
+    cost = 0.0
+    if low > high:
+        minimise = _linear_minimum if loss == "linear_hinge" else _squared_minimum
+        low, high, cost = minimise(limits)
+    ends = [end for end in (low, high) if np.isfinite(end)]
+    value = ends[0] + (ends[-1] - ends[0]) / 2
+    return OptimalConstant(float(value), float(low), float(high), float(cost))
+
+
+def _sorted_limits(starts: FloatArray, sample_weight: FloatArray | None) -> _Limits:
+    """Return the finite breakpoints of positive weight in ascending order."""
+    weight = np.ones(len(starts)) if sample_weight is None else sample_weight
+    row, side = np.nonzero(np.isfinite(starts) & (weight > 0)[:, np.newaxis])
+    if not row.size:
+        raise ValueError("intervals: no row of positive weight has a finite limit.")
+    order = np.argsort(starts[row, side], kind="stable")
+    row, side = row[order], side[order]
+    return _Limits(starts[row, side], weight[row], side == 0)
+
+
+def _linear_minimum(limits: _Limits) -> tuple[float, float, float]:
+    """Return low, high and cost: an order statistic, where the slope passes from - to +.
+
+    Left of all breakpoints the slope is minus the weight of lower limits, and every breakpoint
+    raises it by its weight.
+    """
+    start, weight, is_lower = limits
+    slope = np.cumsum(weight) - weight[is_lower].sum()
+    # Weights such as 0.1 do not add up exactly; a slope within rounding of zero is flat.
+    rounding = len(start) * np.finfo(np.float64).eps * weight.sum()
+    last = len(start) - 1
+    low = start[min(np.searchsorted(slope, -rounding, side="left"), last)]
+    high = start[min(np.searchsorted(slope, rounding, side="right"), last)]
+    overshoot = np.where(is_lower, start - low, low - start)
+    return low, high, weight @ np.maximum(overshoot, 0.0)
+
+
+def _squared_minimum(limits: _Limits) -> tuple[float, float, float]:
+    """Return low, high and cost where no constant satisfies all limits: one point, low == high.
+
+    The slope grows with the prediction, so it tells at each breakpoint on which side the minimum
+    lies. On its piece the cost is a parabola, lowest at the weighted mean of the active
+    breakpoints: those of lower limits to the right and of upper limits to the left.
+    """
+    start, weight, is_lower = limits
+    # Offsets from a middle breakpoint keep their digits in sums when all targets are far from 0,
+    # and brought near 1 by a power of two they do so when all targets are tiny.
+    offset = start - start[len(start) // 2]
+    exponent = np.frexp(np.abs(offset).max())[1]
+    offset = np.ldexp(offset, -exponent)
+    pull_up, pull_down = np.where(is_lower, weight, 0.0), np.where(is_lower, 0.0, weight)
+    half_slope = (
+        offset * np.cumsum(pull_down)
+        - np.cumsum(pull_down * offset)
+        + offset * _sum_from_here(pull_up)
+        - _sum_from_here(pull_up * offset)
+    )
+    pivot = max(int(np.count_nonzero(half_slope <= 0)) - 1, 0)
+    active = is_lower == (np.arange(len(start)) > pivot)
+    step = offset[active] - offset[pivot]
+    mean = np.average(step, weights=weight[active])
+    value = start[pivot] + np.ldexp(mean, exponent)
+    return value, value, np.ldexp(weight[active] @ (step - mean) ** 2, 2 * exponent)
+
+
+def _sum_from_here(values: FloatArray) -> FloatArray:
+    """Return for each place the sum of the values there and after it."""
+    return np.cumsum(values[::-1])[::-1]

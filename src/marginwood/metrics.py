@@ -1,0 +1,240 @@
+"""Metrics of predictions against intervals, and scorers made of them.
+
+The *error* of a prediction is its distance to the interval: 0 anywhere inside, ends included. For
+un-censored targets every metric here is the usual one of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import make_scorer
+
+from marginwood.intervals import (
+    FloatArray,
+    as_numbers,
+    check_intervals,
+    check_sample_weight,
+    raise_first,
+)
+from marginwood.losses import Loss, hinge_loss, optimal_constant
+
+__all__ = [
+    "SCORERS",
+    "get_scorer",
+    "interval_accuracy",
+    "interval_d2_score",
+    "interval_hinge_loss",
+    "interval_mean_absolute_error",
+    "interval_mean_squared_error",
+]
+
+
+def interval_mean_squared_error(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Mean squared distance of the predictions to the intervals.
+
+    Parameters
+    ----------
+    y_true : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    y_pred : array-like of shape (n,)
+        Predictions.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        0 is best.
+
+    Examples
+    --------
+    >>> from marginwood.metrics import interval_mean_squared_error
+    >>> interval_mean_squared_error([(1, 2), (3, float("inf"))], [4.0, 5.0])
+    2.0
+    """
+    return interval_hinge_loss(y_true, y_pred, loss="squared_hinge", sample_weight=sample_weight)
+
+
+def interval_mean_absolute_error(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Mean distance of the predictions to the intervals.
+
+    Parameters
+    ----------
+    y_true : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    y_pred : array-like of shape (n,)
+        Predictions.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        0 is best.
+
+    Examples
+    --------
+    >>> from marginwood.metrics import interval_mean_absolute_error
+    >>> interval_mean_absolute_error([(1, 2), (3, float("inf"))], [4.0, 5.0])
+    1.0
+    """
+    return interval_hinge_loss(y_true, y_pred, loss="linear_hinge", sample_weight=sample_weight)
+
+
+def interval_hinge_loss(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    loss: Loss = "squared_hinge",
+    margin: float = 0.0,
+    sample_weight: Any = None,
+) -> float:
+    """Mean hinge loss of the predictions: what the trees minimise.
+
+    Parameters
+    ----------
+    y_true : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    y_pred : array-like of shape (n,)
+        Predictions.
+    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
+        Whether a hinge grows with the distance to its breakpoint or with the distance squared.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        0 is best.
+
+    Examples
+    --------
+    >>> from marginwood.metrics import interval_hinge_loss
+    >>> interval_hinge_loss([(1, 3), (2, 6)], [2.5, 4.0], loss="linear_hinge", margin=1.0)
+    0.25
+    """
+    intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
+    row_loss = hinge_loss(intervals, prediction, loss=loss, margin=margin)
+    return float(np.average(row_loss, weights=weight))
+
+
+def interval_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Share of the predictions that lie in their interval, ends included.
+
+    Parameters
+    ----------
+    y_true : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    y_pred : array-like of shape (n,)
+        Predictions.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        1 is best. An un-censored row counts only if its prediction is exact.
+
+    Examples
+    --------
+    >>> from marginwood.metrics import interval_accuracy
+    >>> interval_accuracy([(1, 2), (3, float("inf"))], [4.0, 5.0])
+    0.5
+    """
+    intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
+    inside = (intervals[:, 0] <= prediction) & (prediction <= intervals[:, 1])
+    return float(np.average(inside, weights=weight))
+
+
+def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+    """Share of the best constant's squared error that the predictions save.
+
+    ``1 - interval_mse(predictions) / interval_mse(best constant)``, where the constant is the
+    best one for `y_true` itself. For un-censored targets this is R2.
+
+    Parameters
+    ----------
+    y_true : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    y_pred : array-like of shape (n,)
+        Predictions.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        1 is best, 0 is as good as the best constant, and worse is negative. Predictions without
+        any error score 1, also where a constant has none either or no row is informative. If
+        a constant has no error but the predictions have, the score is 0.
+
+    Examples
+    --------
+    >>> from marginwood.metrics import interval_d2_score
+    >>> interval_d2_score([(0, 1), (3, float("inf"))], [1.0, 2.0])
+    0.5
+    """
+    intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
+    error = np.average(hinge_loss(intervals, prediction), weights=weight)
+    if error == 0:
+        return 1.0
+    total_weight = len(intervals) if weight is None else weight.sum()
+    constant_error = optimal_constant(intervals, sample_weight=weight).cost / total_weight
+    return float(1 - error / constant_error) if constant_error > 0 else 0.0
+
+
+neg_interval_mean_squared_error_scorer = make_scorer(interval_mean_squared_error, greater_is_better=False)
+neg_interval_mean_absolute_error_scorer = make_scorer(interval_mean_absolute_error, greater_is_better=False)
+interval_accuracy_scorer = make_scorer(interval_accuracy)
+interval_d2_scorer = make_scorer(interval_d2_score)
+
+SCORERS: dict[str, Callable[..., float]] = {
+    "neg_interval_mean_squared_error": neg_interval_mean_squared_error_scorer,
+    "neg_interval_mean_absolute_error": neg_interval_mean_absolute_error_scorer,
+    "interval_accuracy": interval_accuracy_scorer,
+    "interval_d2": interval_d2_scorer,
+}
+
+
+def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
+    """Return a scorer for scikit-learn's ``scoring`` arguments by its name.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        A key of ``SCORERS``; a callable ``scorer(estimator, X, y)`` is returned as it is.
+
+    Returns
+    -------
+    callable
+        The scorer; greater is better.
+
+    Examples
+    --------
+    >>> from marginwood.metrics import get_scorer
+    >>> get_scorer("interval_d2")
+    make_scorer(interval_d2_score, response_method='predict')
+    """
+    if callable(scoring):
+        return scoring
+    if scoring not in SCORERS:
+        raise ValueError(f"scoring: accepted are {', '.join(SCORERS)}; got {scoring!r}.")
+    return SCORERS[scoring]
+
+
+def _check_arguments(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return checked intervals, predictions and weights, one of each per row."""
+    intervals = check_intervals(y_true, name="y_true")
+    prediction = as_numbers(y_pred, "y_pred")
+    n_samples = len(intervals)
+    if prediction.shape != (n_samples,):
+        raise ValueError(
+            f"y_pred: expected shape ({n_samples},), one prediction per row of y_true; got shape {prediction.shape}."
+        )
+    raise_first(~np.isfinite(prediction), "y_pred: NaN or infinite", y_pred=prediction)
+    return intervals, prediction, check_sample_weight(sample_weight, n_samples)

@@ -1,0 +1,98 @@
+"""The paper's solver as a function: the cheapest constant prediction for every prefix of the intervals."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from marginwood._core import prefixes
+from marginwood._core.hinge import WEIGHT_TOLERANCE, Loss
+from marginwood._core.problem import LOSS_CODES, Target, scaled
+from marginwood._core.rankset import make_rank_set
+from marginwood._core.samples import SAMPLE_DTYPE, rank_limits
+from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
+from marginwood.losses import check_loss
+
+__all__ = ["OptimalCosts", "optimal_costs"]
+
+
+class OptimalCosts(NamedTuple):
+    """Cost, minimiser and pointer moves, one entry per prefix."""
+
+    costs: FloatArray
+    values: FloatArray
+    moves: npt.NDArray[np.int64]
+
+
+def optimal_costs(
+    lower: Any,
+    upper: Any,
+    *,
+    margin: float = 0.0,
+    loss: str = "linear_hinge",
+    sample_weight: Any = None,
+) -> OptimalCosts:
+    """Minimise the cost of a constant prediction for every prefix of a list of intervals.
+
+    Entry ``i`` of the result belongs to the first ``i + 1`` intervals. All of them together take
+    O(n log n) time for either loss, whatever the order of the intervals.
+
+    Parameters
+    ----------
+    lower, upper : array-like of shape (n,)
+        Ends of the intervals; they may be infinite.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie. It counts as 0 where lower equals upper.
+    loss : {"linear_hinge", "squared_hinge"}, default="linear_hinge"
+        The price of a prediction outside that range: its distance, or its squared distance.
+    sample_weight : array-like of shape (n,), default=None
+        Weights; all 1 if not given. Intervals of weight 0 count as absent.
+
+    Returns
+    -------
+    OptimalCosts
+        Named tuple ``(costs, values, moves)`` of arrays of shape (n,). A value is the middle of the set of
+        minimisers, or its finite end, and NaN where no interval of the prefix has a finite end. `moves`
+        counts the breakpoints that the minimum stepped over when the interval was added; for the linear
+        hinge with equal weights it is at most one per limit, the paper's Theorem 2.
+
+    Examples
+    --------
+    >>> from marginwood import optimal_costs
+    >>> lower, upper = [0, 2, 5], [1, 3, 6]
+    >>> result = optimal_costs(lower, upper)
+    >>> result.costs.tolist()
+    [0.0, 1.0, 4.0]
+    >>> result.values.tolist()
+    [0.5, 1.5, 2.5]
+    """
+    check_loss(loss, margin)
+    lower, upper = np.asarray(lower), np.asarray(upper)
+    if lower.ndim != 1 or lower.shape != upper.shape:
+        raise ValueError(
+            f"lower and upper: expected 1-D arrays of one length, got shapes {lower.shape} and {upper.shape}."
+        )
+    intervals = check_intervals(np.column_stack([lower, upper]), name="(lower, upper)")
+    weights = check_sample_weight(sample_weight, len(intervals))
+    weights = np.ones(len(intervals)) if weights is None else weights
+    intervals[weights == 0] = -np.inf, np.inf
+    weights, weight_exponent = scaled(weights)
+
+    limits = Target(intervals).at(float(margin))
+    samples = np.zeros(len(intervals), dtype=SAMPLE_DTYPE)
+    samples["weight"] = weights
+    points = np.empty((len(limits.in_order) + 2, 2))
+    members = make_rank_set(len(limits.in_order))
+    code = Loss(LOSS_CODES[loss], WEIGHT_TOLERANCE * 2 * weights.sum())
+    rank_limits(limits.in_order, limits.breakpoints, samples, points, 0.0, code)
+
+    costs, values = np.empty(len(intervals)), np.empty(len(intervals))
+    moves = np.empty(len(intervals), dtype=np.int64)
+    arguments = (samples, points, members, code, costs, values, moves)
+    if not prefixes.solve_by_walking(*arguments):
+        prefixes.solve_by_descent(*arguments)
+    power = 2 if loss == "squared_hinge" else 1
+    costs = np.ldexp(costs, weight_exponent + power * limits.exponent)
+    return OptimalCosts(costs, np.ldexp(values + limits.origin, limits.exponent), moves)

@@ -1,0 +1,29 @@
+"""Test-wide settings that must be in place before numba and matplotlib are imported."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from hypothesis import settings
+
+CORE = Path(__file__).parents[1] / "src" / "marginwood" / "_core"
+
+
+def _core_digest():
+    digest = hashlib.sha256()
+    for path in sorted(CORE.glob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+# Numba's cache checks the file of a kernel, not the files of the kernels that it calls: a shared cache
+# would serve stale code after an edit.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "marginwood" / "tests"
+os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / _core_digest()))
+os.environ["MPLBACKEND"] = "Agg"
+
+# Without JIT a kernel is about a hundred times slower.
+N_EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100
+settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, max_examples=N_EXAMPLES)
+settings.load_profile("repeatable")

@@ -1,0 +1,192 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from marginwood import metrics
+from marginwood.losses import optimal_constant
+from marginwood.metrics import (
+    SCORERS,
+    get_scorer,
+    interval_accuracy,
+    interval_d2_score,
+    interval_hinge_loss,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
+from strategies import count_weights, intervals, losses, margins
+
+INF = np.inf
+METRICS = [
+    interval_mean_squared_error,
+    interval_mean_absolute_error,
+    interval_accuracy,
+    interval_hinge_loss,
+    interval_d2_score,
+]
+Y = np.array([[1.0, 2.0], [-INF, 3.0], [4.0, INF], [5.0, 5.0], [-INF, INF]])
+PREDICTION = np.array([4.0, 3.0, 1.0, 5.0, -9.0])
+
+
+class FirstFeature(RegressorMixin, BaseEstimator):
+    """Predicts `offset` above the first feature, whatever the target is."""
+
+    def __init__(self, offset=0.0):
+        self.offset = offset
+
+    def fit(self, _X, _y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return X[:, 0] + self.offset
+
+
+@st.composite
+def scored_predictions(draw, weights=count_weights):
+    y = draw(intervals())
+    values = st.lists(st.integers(-12, 12).map(lambda k: k / 2), min_size=len(y), max_size=len(y))
+    return y, np.array(draw(values)), draw(weights(len(y)))
+
+
+def test_errors_are_distances_to_the_interval():
+    assert interval_mean_squared_error(Y, PREDICTION) == (4 + 9) / 5
+    assert interval_mean_absolute_error(Y, PREDICTION) == (2 + 3) / 5
+    assert interval_accuracy(Y, PREDICTION) == 3 / 5
+
+
+@given(scored_predictions())
+def test_the_squared_error_is_that_of_the_paper(problem):
+    y, prediction, sample_weight = problem
+    low, high = y.T
+    miss = np.zeros(len(y))
+    miss[prediction < low] = (prediction - low)[prediction < low]
+    miss[prediction > high] = (prediction - high)[prediction > high]
+    expected = np.average(miss**2, weights=sample_weight)
+    assert_allclose(interval_mean_squared_error(y, prediction, sample_weight=sample_weight), expected)
+
+
+@given(scored_predictions(), losses, margins)
+def test_the_hinge_loss_is_never_below_the_best_constants(problem, loss, margin):
+    y, prediction, _ = problem
+    value = interval_hinge_loss(y, np.full(len(y), prediction[0]), loss=loss, margin=margin)
+    if np.isfinite(y).any():
+        assert value * len(y) >= optimal_constant(y, loss=loss, margin=margin).cost * (1 - 1e-12)
+    else:
+        assert value == 0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@given(problem=scored_predictions())
+def test_a_weight_counts_as_that_many_rows(metric, problem):
+    y, prediction, sample_weight = problem
+    times = np.ones(len(y), int) if sample_weight is None else sample_weight.astype(int)
+    repeated = metric(np.repeat(y, times, axis=0), np.repeat(prediction, times))
+    assert_allclose(metric(y, prediction, sample_weight=sample_weight), repeated, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "usual"),
+    [
+        (interval_mean_squared_error, mean_squared_error),
+        (interval_mean_absolute_error, mean_absolute_error),
+        (interval_d2_score, r2_score),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_uncensored_targets_are_scored_as_usual(metric, usual, weighted, shift):
+    rng = np.random.default_rng(0)
+    y = shift + rng.normal(size=50)
+    prediction = y + rng.normal(size=50)
+    sample_weight = rng.random(50) if weighted else None
+    expected = usual(y, prediction, sample_weight=sample_weight)
+    assert_allclose(metric(y, prediction, sample_weight=sample_weight), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("y", "prediction", "expected"),
+    [
+        ([2.0, 2.0], [2.0, 2.0], 1.0),
+        ([2.0, 2.0], [2.0, 3.0], 0.0),
+        ([(0, 2), (1, 3)], [1.0, 2.0], 1.0),
+        ([(0, 2), (1, 3)], [1.0, 4.0], 0.0),
+        ([(-INF, INF), (-INF, INF)], [1.0, 4.0], 1.0),
+        ([0.1, 0.1, 0.1], [0.1, 0.1, 0.2], 0.0),
+        ([7.0], [7.0], 1.0),
+        ([7.0], [8.0], 0.0),
+    ],
+)
+def test_d2_is_one_without_error_and_zero_where_only_a_constant_has_none(y, prediction, expected):
+    assert interval_d2_score(y, prediction) == expected
+
+
+def test_the_best_constant_has_a_d2_of_zero():
+    y = [(0, 1), (3, 4), (8, INF), (-INF, 2)]
+    assert_allclose(interval_d2_score(y, np.full(4, optimal_constant(y).value)), 0, atol=1e-15)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("y_pred", "error", "message"),
+    [
+        ([1.0, 2.0], ValueError, r"y_pred: expected shape \(5,\), one prediction per row of y_true; got shape \(2,\)"),
+        (PREDICTION.reshape(-1, 1), ValueError, r"y_pred: expected shape .* got shape \(5, 1\)"),
+        ([1, 2, np.nan, 4, 5], ValueError, r"y_pred: NaN or infinite in 1 of 5 rows \(first: row 2, y_pred=nan\)"),
+        ([1, 2, 3, 4, INF], ValueError, "y_pred: NaN or infinite in 1 of 5 rows"),
+        (list("abcde"), TypeError, "y_pred: expected real numbers, got dtype <U1"),
+    ],
+)
+def test_impossible_predictions_are_refused(metric, y_pred, error, message):
+    with pytest.raises(error, match=message):
+        metric(Y, y_pred)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_impossible_targets_and_weights_are_refused_by_name(metric):
+    with pytest.raises(ValueError, match="y_true: upper < lower"):
+        metric([(2, 1)], [1.0])
+    with pytest.raises(ValueError, match=r"sample_weight: expected a number or shape \(5,\)"):
+        metric(Y, PREDICTION, sample_weight=[1.0])
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.column_stack([X[:, 0] - 1, X[:, 0] + 2])
+    y[::4, 0], y[1::4, 1] = -INF, INF
+    return X, y
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scorers_work_in_cross_validation_and_grid_search(name, problem):
+    X, y = problem
+    scores = cross_val_score(FirstFeature(), X, y, scoring=get_scorer(name), cv=4)
+    best = {"neg_interval_mean_squared_error": 0.0, "neg_interval_mean_absolute_error": 0.0}.get(name, 1.0)
+    assert scores.tolist() == [best] * 4
+    search = GridSearchCV(FirstFeature(), {"offset": [-3.0, 0.5, 5.0]}, scoring=SCORERS[name], cv=4)
+    assert clone(search).fit(X, y).best_params_ == {"offset": 0.5}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scorers_survive_pickling_and_take_weights(name, problem):
+    X, y = problem
+    model = FirstFeature(offset=3.0).fit(X, y)
+    scorer = pickle.loads(pickle.dumps(get_scorer(name)))
+    weight = np.where(np.arange(len(y)) < 8, 1.0, 0.0)
+    assert_allclose(scorer(model, X, y, sample_weight=weight), scorer(model, X[:8], y[:8]))
+    assert scorer(model, X, y) <= scorer(FirstFeature().fit(X, y), X, y)
+
+
+def test_a_scorer_is_found_by_name_and_a_callable_is_its_own_scorer():
+    assert get_scorer("interval_d2") is metrics.interval_d2_scorer
+    assert get_scorer(metrics.interval_accuracy_scorer) is metrics.interval_accuracy_scorer
+    with pytest.raises(ValueError, match=r"scoring: accepted are neg_interval_mean_squared_error, .*; got 'r2'"):
+        get_scorer("r2")
