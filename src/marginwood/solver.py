@@ -10,7 +10,7 @@ import numpy.typing as npt
 from marginwood._core import prefixes
 from marginwood._core.hinge import WEIGHT_TOLERANCE, Loss
 from marginwood._core.problem import LOSS_CODES, Target, scaled
-from marginwood._core.rankset import make_rank_set
+from marginwood._core.rankset import N_SENTINELS, make_rank_set
 from marginwood._core.samples import SAMPLE_DTYPE, rank_limits
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import check_loss
@@ -83,14 +83,14 @@ def optimal_costs(
     limits = Target(intervals).at(float(margin))
     samples = np.zeros(len(intervals), dtype=SAMPLE_DTYPE)
     samples["weight"] = weights
-    points = np.empty((len(limits.in_order) + 2, 2))
-    members = make_rank_set(len(limits.in_order))
+    points = np.empty((len(limits.in_order) + N_SENTINELS, 2))
+    ranks = make_rank_set(len(limits.in_order))
     code = Loss(LOSS_CODES[loss], WEIGHT_TOLERANCE * 2 * weights.sum())
     rank_limits(limits.in_order, limits.breakpoints, samples, points, 0.0, code)
 
     costs, values = np.empty(len(intervals)), np.empty(len(intervals))
     moves = np.empty(len(intervals), dtype=np.int64)
-    arguments = (samples, points, members, code, costs, values, moves)
+    arguments = (samples, points, ranks, code, costs, values, moves)
     if not prefixes.solve_by_walking(*arguments):
         prefixes.solve_by_descent(*arguments)
     power = 2 if loss == "squared_hinge" else 1

@@ -12,20 +12,19 @@ import numpy as np
 
 from marginwood._core import hinge, rankset
 from marginwood._core.hinge import LINEAR, LOWER, UPPER, Minimum
-from marginwood._core.jit import borrow, kernel
+from marginwood._core.jit import borrow, inlined, inner
+from marginwood._core.rankset import FIRST
 
 
-@kernel
+@inner
 def make_sums(n_ranks):
     """Sums and counts of no limits."""
     return np.zeros((n_ranks + 1, 3)), np.zeros((n_ranks + 1, 2), dtype=np.int32)
 
 
-@kernel
+@inner
 def change(points, sums, counts, rank, kind, sign):
-    """Add (sign 1) or take out (sign -1) the limit at `rank`; rank 0 is no limit."""
-    if rank == 0:
-        return
+    """Add (sign 1) or take out (sign -1) the limit at `rank`."""
     points, sums, counts = borrow(points), borrow(sums), borrow(counts)
     b, step = points[rank, 0], points[rank, 1] * sign
     if kind == LOWER:
@@ -33,7 +32,7 @@ def change(points, sums, counts, rank, kind, sign):
         sums[0, 1] -= step * b
         sums[0, 2] -= step * b * b
         counts[0, LOWER] += sign
-    node = np.int64(rank)
+    node = rank - FIRST + 1
     while node < sums.shape[0]:
         sums[node, 0] += step
         sums[node, 1] += step * b
@@ -42,38 +41,42 @@ def change(points, sums, counts, rank, kind, sign):
         node += node & -node
 
 
-@kernel
-def locate(points, loss, members, sums, counts):
-    """The minimum of the members, and how many of them lie left of it."""
-    points, sums, counts = borrow(points), borrow(sums), borrow(counts)
-    n_ranks = points.shape[0] - 2
+@inlined
+def _is_left_of_minimum(loss, b, weight, total, n_right_lower, n_upper):
+    """Whether the minimum lies right of the breakpoint `b`, given the piece that starts there.
+
+    For the squared hinge it does as long as `hinge.walk` would step on.
+    """
+    if loss.code == LINEAR:
+        return weight < -loss.slack
+    if n_right_lower == 0:
+        return n_upper == 0
+    return total >= weight * b - hinge.TOTAL_TOLERANCE * abs(total)
+
+
+@inner
+def locate(points, loss, ranks, side, sums, counts):
+    """The minimum of a side, and how many of its limits lie left of it."""
+    points, sums, counts, ranks = borrow(points), borrow(sums), borrow(counts), borrow(ranks)
     weight, total, square = sums[0, 0], sums[0, 1], sums[0, 2]
-    n_lower, n_upper, rank = np.int64(0), np.int64(0), np.int64(0)
+    n_lower, n_upper, at = np.int64(0), np.int64(0), np.int64(0)
     width = 1
-    while 2 * width <= n_ranks:
+    while 2 * width < sums.shape[0]:
         width *= 2
     while width > 0:
-        node = rank + width
-        if node <= n_ranks:
-            k, t = weight + sums[node, 0], total + sums[node, 1]
-            lower, upper = n_lower + counts[node, LOWER], n_upper + counts[node, UPPER]
-            if loss.code == LINEAR:
-                left_of_minimum = k < -loss.slack
-            else:
-                n_active = counts[0, LOWER] - lower + upper
-                all_lower_left = lower == counts[0, LOWER] and upper > 0
-                slack = hinge.TOTAL_TOLERANCE * abs(t)
-                left_of_minimum = n_active == 0 or (
-                    not all_lower_left and t >= k * points[node, 0] - slack
-                )
-            if left_of_minimum:
-                rank, weight, total, n_lower, n_upper = node, k, t, lower, upper
-                square += sums[node, 2]
+        node = at + width
         width >>= 1
-    high = rankset.next_member(members, rank)
-    low = rankset.previous_member(members, rank + 1)
+        if node >= sums.shape[0]:
+            continue
+        k, t = weight + sums[node, 0], total + sums[node, 1]
+        lower, upper = n_lower + counts[node, LOWER], n_upper + counts[node, UPPER]
+        if _is_left_of_minimum(loss, points[node + FIRST - 1, 0], k, t, counts[0, LOWER] - lower, upper):
+            at, weight, total, n_lower, n_upper = node, k, t, lower, upper
+            square += sums[node, 2]
+    low = rankset.previous_rank(ranks, side, at + FIRST)
+    high = rankset.next_rank(ranks, side, at + FIRST - 1)
     n_active = counts[0, LOWER] - n_lower + n_upper
-    moves = np.int64(0)
-    found = hinge.walk(points, loss, members, low, high, n_active, weight, total, square, moves)
-    n_left = n_lower + n_upper + (found.moves if found.rank > low else -found.moves)
-    return found, n_left
+    found = hinge.walk(
+        points, loss, ranks, side, Minimum(low, high, n_active, weight, total, square, 0)
+    )
+    return found, n_lower + n_upper + (found.moves if found.low > low else -found.moves)

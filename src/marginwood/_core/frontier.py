@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.jit import kernel
+from marginwood._core.jit import inner
 
 PENDING_DTYPE = np.dtype(
     [
@@ -40,7 +40,7 @@ def make_frontier(max_leaves):
     )
 
 
-@kernel
+@inner
 def push(frontier, n_pending, priority):
     """Add a node; returns its slot in `pending`, to be filled by the caller."""
     keys, slots = frontier.priority, frontier.slots
@@ -55,7 +55,7 @@ def push(frontier, n_pending, priority):
     return slot
 
 
-@kernel
+@inner
 def pop(frontier, n_pending):
     """Take out the node of highest priority; its slot keeps its record until the next `push`."""
     keys, slots = frontier.priority, frontier.slots

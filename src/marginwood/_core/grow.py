@@ -10,7 +10,7 @@ import numpy as np
 
 from marginwood._core import frontier, hinge, partition, rankset
 from marginwood._core.hinge import SQUARED, Loss, Minimum
-from marginwood._core.jit import kernel
+from marginwood._core.jit import folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import SAMPLE_DTYPE, minimise, rank_limits
@@ -57,8 +57,7 @@ class Scratch(NamedTuple):
 
     samples: np.ndarray
     points: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    ranks: np.ndarray
     goes_left: np.ndarray
     spare: np.ndarray
     features: np.ndarray
@@ -96,9 +95,8 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
     samples["weight"] = weights
     return Scratch(
         samples=samples,
-        points=np.empty((n_limits + 2, 2)),
-        left=rankset.make_rank_set(n_limits),
-        right=rankset.make_rank_set(n_limits),
+        points=np.empty((n_limits + rankset.N_SENTINELS, 2)),
+        ranks=rankset.make_rank_set(n_limits),
         goes_left=np.empty(n_samples, dtype=np.uint8),
         spare=np.empty(max(n_samples, n_limits), dtype=np.int32),
         features=np.arange(n_features),
@@ -107,14 +105,14 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
     )
 
 
-@kernel
+@folded
 def _open(problem, scratch, place):
     """Rank the limits of a node and find the minimum of its cost."""
     limits = problem.limits[place.limit_start : place.limit_stop]
-    points = scratch.points[: limits.shape[0] + 2]
+    points = scratch.points[: limits.shape[0] + rankset.N_SENTINELS]
     loss = Loss(problem.loss, hinge.WEIGHT_TOLERANCE * 2 * place.weight)
     rank_limits(limits, problem.breakpoints, scratch.samples, points, place.centre, loss)
-    minimum, size = minimise(limits, points, loss, scratch.right)
+    minimum, size = minimise(limits, points, loss, scratch.ranks)
     cost = hinge.cost_of(points, loss, minimum)
     magnitude = problem.margin
     if limits.shape[0] > 0:
@@ -125,7 +123,7 @@ def _open(problem, scratch, place):
     return Node(loss, minimum, cost, COST_TOLERANCE * cost + SUM_TOLERANCE * size + floor)
 
 
-@kernel
+@inner
 def _n_missing(X, order, start, stop, feature):
     """How many samples of order[start:stop] have NaN: they come last."""
     low, high = start, stop
@@ -139,7 +137,7 @@ def _n_missing(X, order, start, stop, feature):
     return stop - low
 
 
-@kernel
+@folded
 def _draw(features, random, n_drawn):
     """The next feature, without replacement, by an xorshift generator."""
     state = random[0]
@@ -152,7 +150,7 @@ def _draw(features, random, n_drawn):
     return features[n_drawn]
 
 
-@kernel
+@folded
 def _search(problem, scratch, options, place, node):
     """The best split of a node; ``n_left == 0`` if none lowers the cost.
 
@@ -162,7 +160,7 @@ def _search(problem, scratch, options, place, node):
     best = Split(node.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
     start, stop = place.start, place.stop
     n_features, n_tried = problem.orders.shape[0], 0
-    points = scratch.points[: place.limit_stop - place.limit_start + 2]
+    points = scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
     for i in range(n_features):
         feature = i
         if options.max_features < n_features:
@@ -188,7 +186,7 @@ def _search(problem, scratch, options, place, node):
     return best
 
 
-@kernel
+@folded
 def _write(row, place, node, points):
     """Fill the row of a node as a leaf."""
     value, low, high = hinge.value_of(points, node.loss, node.minimum)
@@ -201,17 +199,17 @@ def _write(row, place, node, points):
     row["n_node_samples"] = place.stop - place.start
 
 
-@kernel
+@folded
 def _may_split(options, depth, n_samples):
     least = max(options.min_samples_split, 2 * options.min_samples_leaf)
     return depth < options.max_depth and n_samples >= least
 
 
-@kernel
+@folded
 def _settle(problem, scratch, options, place, row, n_pending):
     """Open a node, write its row, and put it on the frontier if a split lowers its cost."""
     node = _open(problem, scratch, place)
-    _write(row, place, node, scratch.points[: place.limit_stop - place.limit_start + 2])
+    _write(row, place, node, scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS])
     n_samples = place.stop - place.start
     if node.cost <= node.tolerance or not _may_split(options, place.depth, n_samples):
         return n_pending
@@ -231,7 +229,7 @@ def _settle(problem, scratch, options, place, row, n_pending):
     return n_pending + 1
 
 
-@kernel
+@folded
 def _threshold(X, path, order, feature, n_left):
     """The midpoint of the last value on the left and the first on the right; it must separate them."""
     a = X[order[path_row(path, n_left - 1)] & SAMPLE_MASK, feature]
@@ -242,7 +240,7 @@ def _threshold(X, path, order, feature, n_left):
     return middle if a <= middle < b else a
 
 
-@kernel
+@folded
 def _divide(problem, scratch, options, item, row, n_nodes):
     """Carry out the split of a pending node: fill its row and partition its stretches."""
     start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
@@ -273,7 +271,7 @@ def grow(problem, options, scratch, nodes):
     n_samples, n_limits = problem.X.shape[0], problem.limits.shape[0]
     left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, 0.0, 0.0)
     root = _open(problem, scratch, left)
-    centre = hinge.value_of(scratch.points[: n_limits + 2], root.loss, root.minimum)[0]
+    centre = hinge.value_of(scratch.points[: n_limits + rankset.N_SENTINELS], root.loss, root.minimum)[0]
     left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0)
     right = left
     n_nodes, n_fresh, n_pending = zero, 1, zero

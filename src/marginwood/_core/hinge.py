@@ -41,10 +41,10 @@ class Loss(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """The piece between the members `rank` and `next_rank` holds the minimum."""
+    """The piece between the ranks `low` and `high` of a side holds the minimum."""
 
-    rank: int
-    next_rank: int
+    low: int
+    high: int
     n_active: int
     weight: float
     total: float
@@ -54,51 +54,73 @@ class Minimum(NamedTuple):
 
 @inlined
 def empty_minimum(n_ranks):
-    """The minimum of no limits."""
-    return Minimum(0, n_ranks + 1, 0, 0.0, 0.0, 0.0, 0)
+    """The minimum of an empty left side."""
+    return Minimum(rankset.LEFT, n_ranks + rankset.FIRST, 0, 0.0, 0.0, 0.0, 0)
 
 
 @inlined
-def walk(points, loss, members, low, high, n_active, weight, total, square, moves):
-    """Move the pointer to the piece that holds the minimum, in one direction only."""
-    start, last = moves, points.shape[0] - 1
+def add(loss, minimum, rank, kind, b, weight):
+    """Add the limit at `rank` to the sums; `walk` then finds the minimum."""
+    low, high, n_active, k, t, tt, moves = minimum
+    active = (rank > low) == (kind == LOWER)
+    high = min(high, rank) if rank > low else high
+    own = -weight if kind == LOWER and loss.code == LINEAR else weight
+    own = own if active else 0.0
+    return Minimum(low, high, n_active + active, k + own, t + own * b, tt + own * b * b, moves)
+
+
+@inlined
+def take(loss, minimum, rank, kind, b, weight, ranks):
+    """Take the limit at `rank`, which has just left the right side, out of the sums."""
+    low, high, n_active, k, t, tt, moves = minimum
+    active = (rank > low) == (kind == LOWER)
+    own = -weight if kind == LOWER and loss.code == LINEAR else weight
+    own = own if active else 0.0
+    if rank == low:
+        low = rankset.previous_rank(ranks, rankset.RIGHT, rank)
+    elif rank == high:
+        high = rankset.next_rank(ranks, rankset.RIGHT, rank)
+    return Minimum(low, high, n_active - active, k - own, t - own * b, tt - own * b * b, moves)
+
+
+@inlined
+def walk(points, loss, ranks, side, minimum):
+    """Move to the piece that holds the minimum, in one direction only."""
+    low, high, n_active, weight, total, square, moves = minimum
+    start, end = moves, points.shape[0] - rankset.FIRST
     if loss.code == LINEAR:
-        while weight < -loss.slack and high < last:
+        while weight < -loss.slack and high < end:
             weight += points[high, 1]
             total += points[high, 1] * points[high, 0]
             low = high
-            high = rankset.next_member(members, low)
+            high = rankset.next_rank(ranks, side, low)
             moves += 1
         if moves == start:
-            while low > 0 and weight - points[low, 1] >= -loss.slack:
+            while low >= rankset.FIRST and weight - points[low, 1] >= -loss.slack:
                 weight -= points[low, 1]
                 total -= points[low, 1] * points[low, 0]
                 high = low
-                low = rankset.previous_member(members, high)
+                low = rankset.previous_rank(ranks, side, high)
                 moves += 1
-        return Minimum(low, high, 0, weight, total, 0.0, moves)
-    while (
-        n_active > 0
-        and high < last
-        and total >= weight * points[high, 0] - TOTAL_TOLERANCE * abs(total)
-    ):
+        return Minimum(low, high, n_active, weight, total, square, moves)
+    while n_active > 0 and high < end and total >= weight * points[high, 0] - TOTAL_TOLERANCE * abs(total):
         b, step = points[high, 0], points[high, 1]
         n_active += 1 if step > 0 else -1
         weight += step
         total += step * b
         square += step * b * b
         low = high
-        high = rankset.next_member(members, low)
+        high = rankset.next_rank(ranks, side, low)
         moves += 1
     if moves == start:
-        while n_active > 0 and low > 0 and total < weight * points[low, 0]:
+        while n_active > 0 and low >= rankset.FIRST and total < weight * points[low, 0]:
             b, step = points[low, 0], points[low, 1]
             n_active -= 1 if step > 0 else -1
             weight -= step
             total -= step * b
             square -= step * b * b
             high = low
-            low = rankset.previous_member(members, high)
+            low = rankset.previous_rank(ranks, side, high)
             moves += 1
     if n_active == 0:
         weight, total, square = 0.0, 0.0, 0.0
@@ -106,49 +128,12 @@ def walk(points, loss, members, low, high, n_active, weight, total, square, move
 
 
 @inlined
-def insert(points, loss, members, minimum, rank, kind, b, weight):
-    """Add the limit at `rank`."""
-    rankset.insert(members, rank)
-    low, high, n_active, k, t, tt, moves = minimum
-    active = (rank > low) == (kind == LOWER)
-    n_active += active
-    high = min(high, rank) if rank > low else high
-    if kind == LOWER and loss.code == LINEAR:
-        weight = -weight
-    weight = weight if active else 0.0
-    k += weight
-    t += weight * b
-    tt += weight * b * b
-    return walk(points, loss, members, low, high, n_active, k, t, tt, moves)
-
-
-@inlined
-def remove(points, loss, members, minimum, rank, kind, b, weight):
-    """Take out the limit at `rank`."""
-    rankset.remove(members, rank)
-    low, high, n_active, k, t, tt, moves = minimum
-    active = (rank > low) == (kind == LOWER)
-    n_active -= active
-    if kind == LOWER and loss.code == LINEAR:
-        weight = -weight
-    weight = weight if active else 0.0
-    k -= weight
-    t -= weight * b
-    tt -= weight * b * b
-    if rank == low:
-        low = rankset.previous_member(members, rank)
-    elif rank == high:
-        high = rankset.next_member(members, rank)
-    return walk(points, loss, members, low, high, n_active, k, t, tt, moves)
-
-
-@inlined
 def cost_of(points, loss, minimum):
     """Cost at the minimum."""
     if loss.code == LINEAR:
-        if minimum.rank == 0:
+        if minimum.low < rankset.FIRST:
             return 0.0
-        return max(minimum.weight * points[minimum.rank, 0] - minimum.total, 0.0) + 0.0
+        return max(minimum.weight * points[minimum.low, 0] - minimum.total, 0.0) + 0.0
     if minimum.n_active == 0:
         return 0.0
     return max(minimum.square - minimum.total * minimum.total / minimum.weight, 0.0)
@@ -157,7 +142,7 @@ def cost_of(points, loss, minimum):
 @inlined
 def value_of(points, loss, minimum):
     """The prediction and the ends of the set of minimisers; all NaN without any limit."""
-    low, high = points[minimum.rank, 0], points[minimum.next_rank, 0]
+    low, high = points[minimum.low, 0], points[minimum.high, 0]
     if loss.code == LINEAR:
         if minimum.weight > loss.slack:
             high = low

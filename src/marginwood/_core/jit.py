@@ -1,8 +1,17 @@
 """Compilation policy: the only module that imports numba.
 
-`kernel` is the one decorator of the project. Kernels release the GIL, are compiled on first use and
-cached on disk. With ``NUMBA_DISABLE_JIT=1`` they run as plain Python, and the intrinsics below fall
-back to Python integers.
+Four decorators, one policy: compiled on first use, cached on disk, without the GIL, with NumPy's rules for
+division. They differ in who calls the function:
+
+========  ===========================================================================================
+kernel    Python, and kernels
+inner     kernels only: without the wrapper for Python it compiles faster (a cold first fit: 11 s, not 14)
+inlined   the loop of a kernel: it becomes part of it, and its state stays in registers
+folded    one kernel, once: it is compiled as part of that kernel, not twice (11 s, not 19)
+========  ===========================================================================================
+
+With ``NUMBA_DISABLE_JIT=1`` all run as plain Python, and the intrinsics below fall back to Python integers.
+An integer literal as an argument makes numba compile the callee once more for that literal: pass ``np.int64(0)``.
 """
 
 import sys
@@ -12,8 +21,12 @@ from numba import config, njit, types
 from numba.core import event
 from numba.extending import intrinsic
 
-kernel = njit(nogil=True, cache=True, error_model="numpy")
-inlined = njit(nogil=True, cache=True, error_model="numpy", forceinline=True)
+POLICY = {"nogil": True, "cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+kernel = njit(**POLICY)
+inner = njit(**POLICY, no_cpython_wrapper=True)
+inlined = njit(**POLICY, no_cpython_wrapper=True, forceinline=True)
+folded = njit(**POLICY, no_cpython_wrapper=True, inline="always")
 
 
 class _CompileNotice(event.Listener):

@@ -7,7 +7,7 @@ A limit is the number ``2 * sample + kind``.
 
 import numpy as np
 
-from marginwood._core.jit import borrow, kernel, leading_zeros
+from marginwood._core.jit import borrow, inner, kernel, leading_zeros
 
 SAMPLE_MASK = np.int32(0x7FFFFFFF)
 NEW_VALUE = np.int32(-0x80000000)
@@ -23,7 +23,7 @@ NAN_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 SHORT_RUN = 32
 
 
-@kernel
+@inner
 def _make_keys_sortable(keys):
     """Turn the bits of doubles into integers of the same order, NaN last; return where they differ.
 
@@ -43,7 +43,7 @@ def _make_keys_sortable(keys):
     return differ
 
 
-@kernel
+@inner
 def _sort_words(words, spare, counts):
     """Sort 64-bit words by their upper halves, stably, in place: a radix sort of three passes.
 
@@ -78,7 +78,7 @@ def _sort_words(words, spare, counts):
             spare[i] = words[i]
 
 
-@kernel
+@inner
 def _sort_run(words, spare, counts, keys):
     """Finish a run of words whose keys share their upper bits."""
     n = words.shape[0]
@@ -102,7 +102,7 @@ def _sort_run(words, spare, counts, keys):
         words[j] = word
 
 
-@kernel
+@inner
 def argsort(keys):
     """Stable order, as words whose lower halves are the positions; `keys` is a view of doubles and is spoilt.
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from marginwood._core.jit import borrow, kernel
+from marginwood._core.jit import borrow, inner
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.split import path_row
 
 
-@kernel
+@inner
 def mark(order, path, n_left, goes_left, weights):
     """Mark the samples that go left, the first `n_left` of the path; return their weight."""
     order, goes_left, weights = borrow(order), borrow(goes_left), borrow(weights)
@@ -20,7 +20,7 @@ def mark(order, path, n_left, goes_left, weights):
     return weight
 
 
-@kernel
+@inner
 def partition_limits(limits, start, stop, goes_left, spare):
     """Move the limits of samples that go left to the front; return where the others start."""
     limits, goes_left, spare = borrow(limits), borrow(goes_left), borrow(spare)
@@ -37,7 +37,7 @@ def partition_limits(limits, start, stop, goes_left, spare):
     return left
 
 
-@kernel
+@inner
 def partition_orders(orders, start, stop, goes_left, spare):
     """The same for every feature's order.
 

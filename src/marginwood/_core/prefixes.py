@@ -8,12 +8,12 @@ from marginwood._core.split import MOVES_PER_LIMIT, PREFETCH_DISTANCE
 
 
 @kernel
-def solve_by_walking(samples, points, members, loss, costs, values, moves):
+def solve_by_walking(samples, points, ranks, loss, costs, values, moves):
     """Fill `costs`, `values` and `moves`; says whether the walking budget held."""
-    samples, points, members = borrow(samples), borrow(points), borrow(members)
+    samples, points, ranks = borrow(samples), borrow(points), borrow(ranks)
     costs, values, moves = borrow(costs), borrow(values), borrow(moves)
-    n_samples, n_ranks = samples.shape[0], points.shape[0] - 2
-    rankset.clear(members, n_ranks)
+    n_samples, n_ranks = samples.shape[0], points.shape[0] - rankset.N_SENTINELS
+    rankset.reset(ranks, n_ranks)
     minimum = hinge.empty_minimum(n_ranks)
     for i in range(n_samples):
         before = minimum.moves
@@ -23,8 +23,10 @@ def solve_by_walking(samples, points, members, loss, costs, values, moves):
         weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
         for kind in range(2):
             if rank > 0:
-                minimum = hinge.insert(points, loss, members, minimum, rank, kind, b, weight)
+                rankset.move_left(ranks, rank)
+                minimum = hinge.add(loss, minimum, rank, kind, b, weight)
             rank, b = np.int64(sample["upper_rank"]), sample["upper"]
+        minimum = hinge.walk(points, loss, ranks, rankset.LEFT, minimum)
         costs[i] = hinge.cost_of(points, loss, minimum)
         values[i] = hinge.value_of(points, loss, minimum)[0]
         moves[i] = minimum.moves - before
@@ -34,22 +36,22 @@ def solve_by_walking(samples, points, members, loss, costs, values, moves):
 
 
 @kernel
-def solve_by_descent(samples, points, members, loss, costs, values, moves):
+def solve_by_descent(samples, points, ranks, loss, costs, values, moves):
     """The same in O(n log n), wherever the minimum goes."""
-    n_ranks = points.shape[0] - 2
-    rankset.clear(members, n_ranks)
+    n_ranks = points.shape[0] - rankset.N_SENTINELS
+    rankset.reset(ranks, n_ranks)
     sums, counts = descent.make_sums(n_ranks)
     minimum, n_left = hinge.empty_minimum(n_ranks), np.int64(0)
     for i in range(samples.shape[0]):
-        moves[i] = 0
         rank = np.int64(samples[i]["lower_rank"])
         for kind in range(2):
             if rank > 0:
-                rankset.insert(members, rank)
+                rankset.move_left(ranks, rank)
                 descent.change(points, sums, counts, rank, kind, np.int64(1))
-                left_before = n_left + (rank <= minimum.rank)
-                minimum, n_left = descent.locate(points, loss, members, sums, counts)
-                moves[i] += abs(n_left - left_before)
+                n_left += rank <= minimum.low
             rank = np.int64(samples[i]["upper_rank"])
+        n_before = n_left
+        minimum, n_left = descent.locate(points, loss, ranks, rankset.LEFT, sums, counts)
+        moves[i] = abs(n_left - n_before)
         costs[i] = hinge.cost_of(points, loss, minimum)
         values[i] = hinge.value_of(points, loss, minimum)[0]

@@ -1,139 +1,148 @@
-"""RankSet: a set of ranks as a hierarchical bitset.
+"""RankSet: ranks divided into two sides, as a hierarchical bitset.
 
-Rank r is bit ``r % 64`` of word ``r // 64`` on the bottom level; a bit of level l + 1 says whether a
-word of level l is non-zero. Insertion, removal and the search for a neighbour touch one word per level,
-at most four levels for 16 million ranks, and the bottom level of 100,000 ranks is 12 KB: it stays in the
-first-level cache.
+A rank is one bit of the bottom level, 0 on the RIGHT side and 1 on the LEFT side. Each side has levels of its
+own above that, where a bit says whether a word of the level below holds any rank of the side. Moving a rank from
+right to left and finding a neighbour on either side touch one word per level, at most four levels for 16 million
+ranks, and the bottom level of 100,000 ranks is 12 KB: it stays in the first-level cache.
 
-A set over ranks 1..n_ranks always holds the two sentinels 0 and n_ranks + 1, so that every rank in
-between has a neighbour on both sides.
+Ranks are numbered from FIRST. Each side has a sentinel below them, LEFT 0 and RIGHT 1, and one above them, so
+that every rank has a neighbour on both sides of it.
 """
 
 import numpy as np
 
-from marginwood._core.jit import inlined, kernel, leading_zeros, trailing_zeros
+from marginwood._core.jit import inlined, inner, leading_zeros, trailing_zeros
+
+LEFT, RIGHT = np.int64(0), np.int64(1)
+FIRST = 2
+N_SENTINELS = 4
 
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+NONE = np.uint64(0)
 N_LEVELS = 6
+HEADER = 2 * N_LEVELS
 
 
 def make_rank_set(n_ranks):
-    """Room for ranks 0..n_ranks + 1; `clear` or `fill` it before anything else.
+    """Room for `n_ranks` ranks; `reset` it before anything else.
 
     One array, because a kernel that takes a tuple of arrays counts references at every call: the first
-    words say where each level starts.
+    words say where each level of each side starts. The bottom level is shared.
     """
-    starts, n_bits, size = [], n_ranks + 2, N_LEVELS
-    for _ in range(N_LEVELS):
-        starts.append(size)
-        n_bits = (n_bits >> 6) + 1
-        size += n_bits
-    ranks = np.zeros(size, dtype=np.uint64)
-    ranks[:N_LEVELS] = starts
+    starts = np.full((2, N_LEVELS), HEADER)
+    n_words = [(n_ranks + N_SENTINELS >> 6 * level + 6) + 1 for level in range(N_LEVELS)]
+    starts[0, 1:] += np.cumsum(n_words[:-1])
+    starts[1, 1:] = starts[0, 1:] + sum(n_words[1:])
+    ranks = np.zeros(HEADER + n_words[0] + 2 * sum(n_words[1:]), dtype=np.uint64)
+    ranks[:HEADER] = starts.reshape(-1)
     return ranks
 
 
 @inlined
-def _level_start(ranks, level):
-    return np.int64(ranks[level])
+def _level(ranks, side, level):
+    return np.int64(ranks[side * N_LEVELS + level])
 
 
-@kernel
-def clear(ranks, n_ranks):
-    """Make it the empty set over 1..n_ranks."""
-    last = n_ranks + 1
+@inner
+def reset(ranks, n_ranks):
+    """Put all of `n_ranks` ranks on the right side."""
+    last = n_ranks + N_SENTINELS - 1
     for level in range(N_LEVELS):
-        start = _level_start(ranks, level)
+        left, right = _level(ranks, LEFT, level), _level(ranks, RIGHT, level)
+        n_spare = np.uint64(63 - (last & 63))
         last >>= 6
-        for i in range(start, start + last + 1):
-            ranks[i] = 0
-    insert(ranks, 0)
-    insert(ranks, n_ranks + 1)
-
-
-@kernel
-def fill(ranks, n_ranks):
-    """Make it the full set 1..n_ranks."""
-    last = n_ranks + 1
-    for level in range(N_LEVELS):
-        start = _level_start(ranks, level)
-        n_spare = 63 - (last & 63)
-        last >>= 6
-        for i in range(start, start + last):
-            ranks[i] = ALL
-        ranks[start + last] = ALL >> np.uint64(n_spare)
+        for i in range(last + 1):
+            if level > 0:
+                ranks[right + i] = ALL
+            ranks[left + i] = NONE
+        if level > 0:
+            ranks[right + last] = ALL >> n_spare
+    move_left(ranks, np.int64(0))
+    move_left(ranks, n_ranks + FIRST)
 
 
 @inlined
-def insert(ranks, rank):
-    """Add a rank that is not a member."""
-    for level in range(N_LEVELS):
-        idx = _level_start(ranks, level) + (rank >> 6)
-        word = ranks[idx]
-        ranks[idx] = word | (ONE << np.uint64(rank & 63))
-        if word != 0:
+def move_left(ranks, rank):
+    """Move a rank from the right side to the left."""
+    idx = HEADER + (rank >> 6)
+    before = ranks[idx]
+    after = before | (ONE << np.uint64(rank & 63))
+    ranks[idx] = after
+    if before == NONE or after == ALL:
+        _move_words(ranks, rank >> 6, before == NONE, after == ALL)
+
+
+@inner
+def _move_words(ranks, word, enters_left, leaves_right):
+    """Record that a word of the bottom level holds ranks of the left, or none of the right any more."""
+    at = word
+    for level in range(1, N_LEVELS):
+        if not enters_left:
             break
-        rank >>= 6
-
-
-@inlined
-def remove(ranks, rank):
-    """Take out a member."""
-    for level in range(N_LEVELS):
-        idx = _level_start(ranks, level) + (rank >> 6)
-        word = ranks[idx] ^ (ONE << np.uint64(rank & 63))
-        ranks[idx] = word
-        if word != 0:
+        idx = _level(ranks, LEFT, level) + (at >> 6)
+        enters_left = ranks[idx] == NONE
+        ranks[idx] |= ONE << np.uint64(at & 63)
+        at >>= 6
+    at = word
+    for level in range(1, N_LEVELS):
+        if not leaves_right:
             break
-        rank >>= 6
+        idx = _level(ranks, RIGHT, level) + (at >> 6)
+        ranks[idx] &= ~(ONE << np.uint64(at & 63))
+        leaves_right = ranks[idx] == NONE
+        at >>= 6
 
 
 @inlined
-def next_member(ranks, rank):
-    """Smallest member above `rank`, for ``rank <= n_ranks``."""
+def next_rank(ranks, side, rank):
+    """The side's smallest rank above `rank`."""
     position = rank + 1
-    word = ranks[N_LEVELS + (position >> 6)] >> np.uint64(position & 63)
-    if word != 0:
+    flip = ALL if side == RIGHT else NONE
+    word = (ranks[HEADER + (position >> 6)] ^ flip) >> np.uint64(position & 63)
+    if word != NONE:
         return position + trailing_zeros(word)
-    return _next_in_other_word(ranks, position)
+    return _next_in_other_word(ranks, side, position)
 
 
-@kernel
-def _next_in_other_word(ranks, position):
-    level, word = 0, np.uint64(0)
-    while word == 0:
+@inner
+def _next_in_other_word(ranks, side, position):
+    level, word = 0, NONE
+    while word == NONE:
         level += 1
         position = (position >> 6) + 1
-        word = ranks[_level_start(ranks, level) + (position >> 6)] >> np.uint64(position & 63)
+        word = ranks[_level(ranks, side, level) + (position >> 6)] >> np.uint64(position & 63)
     position += trailing_zeros(word)
     while level > 0:
         level -= 1
-        word = ranks[_level_start(ranks, level) + position]
+        word = ranks[_level(ranks, side, level) + position]
+        word = ~word if level == 0 and side == RIGHT else word
         position = (position << 6) + trailing_zeros(word)
     return position
 
 
 @inlined
-def previous_member(ranks, rank):
-    """Largest member below `rank`, for ``rank >= 1``."""
+def previous_rank(ranks, side, rank):
+    """The side's largest rank below `rank`."""
     position = rank - 1
-    word = ranks[N_LEVELS + (position >> 6)] << np.uint64(63 - (position & 63))
-    if word != 0:
+    flip = ALL if side == RIGHT else NONE
+    word = (ranks[HEADER + (position >> 6)] ^ flip) << np.uint64(63 - (position & 63))
+    if word != NONE:
         return position - leading_zeros(word)
-    return _previous_in_other_word(ranks, position)
+    return _previous_in_other_word(ranks, side, position)
 
 
-@kernel
-def _previous_in_other_word(ranks, position):
-    level, word = 0, np.uint64(0)
-    while word == 0:
+@inner
+def _previous_in_other_word(ranks, side, position):
+    level, word = 0, NONE
+    while word == NONE:
         level += 1
         position = (position >> 6) - 1
-        word = ranks[_level_start(ranks, level) + (position >> 6)] << np.uint64(63 - (position & 63))
+        word = ranks[_level(ranks, side, level) + (position >> 6)] << np.uint64(63 - (position & 63))
     position -= leading_zeros(word)
     while level > 0:
         level -= 1
-        word = ranks[_level_start(ranks, level) + position]
+        word = ranks[_level(ranks, side, level) + position]
+        word = ~word if level == 0 and side == RIGHT else word
         position = (position << 6) + 63 - leading_zeros(word)
     return position

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import descent, hinge, rankset
-from marginwood._core.jit import borrow, inlined, kernel, prefetch
+from marginwood._core.jit import borrow, inlined, inner, prefetch
 from marginwood._core.order import SAMPLE_MASK
 
 # A sweep that walks further than this many pieces per limit is done again by descent.
@@ -59,14 +59,12 @@ def is_legal(path, position):
     return n_left > first and min(n_left, n_right) >= path.min_samples_leaf
 
 
-@kernel
+@inner
 def sweep(order, scratch, points, loss, full, path, feature, best, tolerance):
     """The better of `best` and the splits of one feature; and whether the walking budget held."""
     order, samples, points = borrow(order), borrow(scratch.samples), borrow(points)
-    left, right = borrow(scratch.left), borrow(scratch.right)
-    n_ranks = points.shape[0] - 2
-    rankset.clear(left, n_ranks)
-    rankset.fill(right, n_ranks)
+    ranks, n_ranks = borrow(scratch.ranks), points.shape[0] - rankset.N_SENTINELS
+    rankset.reset(ranks, n_ranks)
     before, after = hinge.empty_minimum(n_ranks), full
     n_samples = path.stop - path.start
     cost, n_left, left_value, right_value = best.cost, 0, 0.0, 0.0
@@ -76,7 +74,10 @@ def sweep(order, scratch, points, loss, full, path, feature, best, tolerance):
             ahead = order[path_row(path, position + PREFETCH_DISTANCE)]
             prefetch(samples, np.int64(ahead & SAMPLE_MASK))
         if entry < 0 and is_legal(path, position):
-            price = hinge.cost_of(points, loss, before) + hinge.cost_of(points, loss, after)
+            left_cost = hinge.cost_of(points, loss, before)
+            if left_cost >= cost - tolerance:
+                break  # it only grows from here on
+            price = left_cost + hinge.cost_of(points, loss, after)
             if price < cost - tolerance:
                 cost, n_left = price, position
                 left_value = hinge.value_of(points, loss, before)[0]
@@ -85,9 +86,12 @@ def sweep(order, scratch, points, loss, full, path, feature, best, tolerance):
         weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
         for kind in range(2):
             if rank > 0:
-                before = hinge.insert(points, loss, left, before, rank, kind, b, weight)
-                after = hinge.remove(points, loss, right, after, rank, kind, b, weight)
+                rankset.move_left(ranks, rank)
+                before = hinge.add(loss, before, rank, kind, b, weight)
+                after = hinge.take(loss, after, rank, kind, b, weight, ranks)
             rank, b = np.int64(sample["upper_rank"]), sample["upper"]
+        before = hinge.walk(points, loss, ranks, rankset.LEFT, before)
+        after = hinge.walk(points, loss, ranks, rankset.RIGHT, after)
         if before.moves + after.moves > MOVES_PER_LIMIT * n_ranks + 64:
             return best, False
     if n_left > 0:
@@ -95,26 +99,26 @@ def sweep(order, scratch, points, loss, full, path, feature, best, tolerance):
     return best, True
 
 
-@kernel
+@inner
 def sweep_by_descent(order, scratch, points, loss, path, feature, best, tolerance):
     """The same as `sweep` in O(n log n), wherever the minimum goes."""
-    samples, left, right, one = scratch.samples, scratch.left, scratch.right, np.int64(1)
-    n_ranks = points.shape[0] - 2
-    rankset.clear(left, n_ranks)
-    rankset.fill(right, n_ranks)
+    samples, ranks, one = scratch.samples, scratch.ranks, np.int64(1)
+    n_ranks = points.shape[0] - rankset.N_SENTINELS
+    rankset.reset(ranks, n_ranks)
     left_sums, left_counts = descent.make_sums(n_ranks)
     right_sums, right_counts = descent.make_sums(n_ranks)
     for row in range(path.start, path.stop):
         sample = samples[order[row] & SAMPLE_MASK]
         rank = np.int64(sample["lower_rank"])
         for kind in range(2):
-            descent.change(points, right_sums, right_counts, rank, kind, one)
+            if rank > 0:
+                descent.change(points, right_sums, right_counts, rank, kind, one)
             rank = np.int64(sample["upper_rank"])
     for position in range(path.stop - path.start):
         entry = order[path_row(path, position)]
         if entry < 0 and is_legal(path, position):
-            before, _ = descent.locate(points, loss, left, left_sums, left_counts)
-            after, _ = descent.locate(points, loss, right, right_sums, right_counts)
+            before, _ = descent.locate(points, loss, ranks, rankset.LEFT, left_sums, left_counts)
+            after, _ = descent.locate(points, loss, ranks, rankset.RIGHT, right_sums, right_counts)
             price = hinge.cost_of(points, loss, before) + hinge.cost_of(points, loss, after)
             if price < best.cost - tolerance:
                 left_value = hinge.value_of(points, loss, before)[0]
@@ -124,9 +128,8 @@ def sweep_by_descent(order, scratch, points, loss, path, feature, best, toleranc
         rank = np.int64(sample["lower_rank"])
         for kind in range(2):
             if rank > 0:
-                rankset.insert(left, rank)
-                rankset.remove(right, rank)
-            descent.change(points, left_sums, left_counts, rank, kind, one)
-            descent.change(points, right_sums, right_counts, rank, kind, -one)
+                rankset.move_left(ranks, rank)
+                descent.change(points, left_sums, left_counts, rank, kind, one)
+                descent.change(points, right_sums, right_counts, rank, kind, -one)
             rank = np.int64(sample["upper_rank"])
     return best

@@ -1,0 +1,129 @@
+"""Minimal cost-complexity pruning, and what every subtree of the pruning path costs on other rows."""
+
+import numpy as np
+
+from marginwood._core.jit import borrow, inner
+from marginwood._core.nodes import LEAF
+
+NONE = np.int64(-1)
+DISTANCE, SQUARED_DISTANCE, MISS = 0, 1, 2  # what `path_losses` sums over rows
+
+
+@inner
+def _meld(links, rates, a, b):
+    """Join two skew heaps, the highest rate on top; returns the top."""
+    links, rates = borrow(links), borrow(rates)
+    if a == NONE:
+        return b
+    if b == NONE:
+        return a
+    if rates[a] < rates[b]:
+        a, b = b, a
+    top = a
+    while True:
+        rest = links[a, 1]
+        links[a, 1] = links[a, 0]
+        if rest == NONE:
+            links[a, 0] = b
+            return top
+        if rates[rest] < rates[b]:
+            rest, b = b, rest
+        links[a, 0] = rest
+        a = rest
+
+
+@inner
+def collapse_rates(nodes):
+    """For every node the cost per leaf at which pruning makes it a leaf; 0 for a leaf.
+
+    A split is worth the decrease of the cost that it brings for its one more leaf. A parent that is worth
+    less than a split below it cannot be collapsed without it, so the two are pooled and worth their average.
+    Repeated until no parent is worth less than a split below it, this gives the weakest-link sequence. The pools below a
+    node wait in a heap, and each is melded away at most once: O(n log n) for any shape of tree.
+    """
+    nodes = borrow(nodes)
+    n_nodes = nodes.shape[0]
+    rates, decreases = np.zeros(n_nodes), np.zeros(n_nodes)
+    n_splits = np.zeros(n_nodes, dtype=np.int64)
+    links = np.empty((n_nodes, 2), dtype=np.int64)
+    for node in range(n_nodes - 1, -1, -1):
+        left, right = np.int64(nodes[node]["children_left"]), np.int64(nodes[node]["children_right"])
+        if left == LEAF:
+            continue
+        decrease = nodes[node]["impurity"] - nodes[left]["impurity"] - nodes[right]["impurity"]
+        decrease, size = max(decrease, 0.0), 1
+        pool = _meld(links, rates, left if n_splits[left] else NONE, right if n_splits[right] else NONE)
+        while pool != NONE and rates[pool] * size >= decrease:
+            decrease += decreases[pool]
+            size += n_splits[pool]
+            pool = _meld(links, rates, links[pool, 0], links[pool, 1])
+        decreases[node], n_splits[node], rates[node] = decrease, size, decrease / size
+        links[node, 0], links[node, 1] = pool, NONE
+    for node in range(n_nodes):
+        if n_splits[node]:
+            left, right = nodes[node]["children_left"], nodes[node]["children_right"]
+            rates[left] = min(rates[left], rates[node])
+            rates[right] = min(rates[right], rates[node])
+    return rates
+
+
+@inner
+def _row_loss(value, lower, upper, kind):
+    """What one prediction costs: its distance to the interval, that squared, or 1 outside."""
+    distance = max(lower - value, value - upper, 0.0)
+    if kind == SQUARED_DISTANCE:
+        return distance * distance
+    if kind == MISS:
+        return 1.0 if distance > 0 else 0.0
+    return distance
+
+
+@inner
+def _add_to_range(sums, start, stop, amount):
+    """Add to the blocks of a binary hierarchy that make up start:stop."""
+    sums = borrow(sums)
+    start += sums.shape[0] // 2
+    stop += sums.shape[0] // 2
+    while start < stop:
+        if start & 1:
+            sums[start] += amount
+            start += 1
+        if stop & 1:
+            stop -= 1
+            sums[stop] += amount
+        start >>= 1
+        stop >>= 1
+
+
+@inner
+def path_losses(nodes, leaf_from, n_subtrees, X, intervals, weights, kind):
+    """The weighted loss of every subtree of a pruning path on some rows, in one walk per row.
+
+    Node `j` is a leaf from subtree ``leaf_from[j]`` on, until its parent is one: what its rows lose with its value
+    belongs to that range of subtrees. Nothing is ever subtracted, so that a loss of 0 is exactly 0.
+    """
+    nodes, leaf_from, X = borrow(nodes), borrow(leaf_from), borrow(X)
+    losses = np.zeros(nodes.shape[0])
+    for i in range(X.shape[0]):
+        node = np.int64(0)
+        lower, upper = intervals[i, 0], intervals[i, 1]
+        while True:
+            losses[node] += weights[i] * _row_loss(nodes[node]["value"], lower, upper, kind)
+            if nodes[node]["children_left"] == LEAF:
+                break
+            value = X[i, nodes[node]["feature"]]
+            left = value <= nodes[node]["threshold"]
+            if value != value:
+                left = nodes[node]["missing_go_to_left"] != 0
+            node = np.int64(nodes[node]["children_left"] if left else nodes[node]["children_right"])
+    sums = np.zeros(2 * n_subtrees)
+    _add_to_range(sums, leaf_from[0], n_subtrees, losses[0])
+    for node in range(nodes.shape[0]):
+        if nodes[node]["children_left"] != LEAF:
+            left, right = nodes[node]["children_left"], nodes[node]["children_right"]
+            _add_to_range(sums, leaf_from[left], leaf_from[node], losses[left])
+            _add_to_range(sums, leaf_from[right], leaf_from[node], losses[right])
+    for block in range(1, n_subtrees):
+        sums[2 * block] += sums[block]
+        sums[2 * block + 1] += sums[block]
+    return sums[n_subtrees:]
