@@ -1,0 +1,99 @@
+"""Tests of association between features and scores, and the splits that follow from them.
+
+The statistics and their distribution over permutations are those of conditional inference trees (Hothorn, Hornik and
+Zeileis, 2006).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from marginwood.base import TrainingData
+from marginwood.intervals import FloatArray
+
+TINY = float(np.finfo(np.float64).tiny)
+
+
+class Split(NamedTuple):
+    """A split of a node, and the adjusted p-value of its feature."""
+
+    feature: int
+    threshold: float
+    missing_go_to_left: bool
+    p_value: float
+
+
+def testable_features(X: FloatArray) -> FloatArray:
+    """Features on [-1, 1], which differences and squares of them neither overflow nor vanish from.
+
+    An infinity becomes the greatest or the least finite value; NaN stays.
+    """
+    is_finite = np.isfinite(X)
+    high = np.where(is_finite, X, -np.inf).max(axis=0)
+    low = np.where(is_finite, X, np.inf).min(axis=0)
+    varies = low < high
+    centre = np.where(varies | (low == high), low / 2 + high / 2, 0.0)
+    return np.clip((X - centre) / np.where(varies, high / 2 - low / 2, 1.0), -1.0, 1.0)
+
+
+def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArray) -> FloatArray:
+    """Adjusted log p-values of the association of every feature with the scores.
+
+    Over all permutations of the scores, ``sum_i w_i x_i score_i`` has variance ``Sxx Sss / (W - 1)`` around its mean,
+    where Sxx and Sss are weighted sums of squared deviations and W is the total weight. Constant features get 0.
+    """
+    observed = ~np.isnan(X)
+    weights = np.where(observed, weight[:, np.newaxis], 0.0)
+    total = np.maximum(weights.sum(axis=0), TINY)
+    X = np.where(observed, X, 0.0)
+    X = np.where(observed, X - (weights * X).sum(axis=0) / total, 0.0)
+    deviations = scores[:, np.newaxis] - weights.T.dot(scores) / total
+    spread = (weights * X**2).sum(axis=0)
+    variance = spread * (weights * deviations**2).sum(axis=0) / np.maximum(total - 1, TINY)
+    constant = (spread <= 1e-24 * total) | (variance == 0)
+    statistic = np.abs((weights * X * deviations).sum(axis=0)) / np.sqrt(np.where(constant, 1.0, variance))
+    log_p_values = np.log(2.0) + log_ndtr(-statistic) + np.log(max(int(np.count_nonzero(~constant)), 1))
+    return np.where(constant, 0.0, np.minimum(log_p_values, 0.0))
+
+
+def find_split(node: TrainingData, testable: FloatArray, scores: FloatArray, min_samples_leaf: int) -> Split | None:
+    """The best split of the most significant feature that can be split."""
+    log_p_values = association_log_p_values(testable, scores, node.weight)
+    deviations = node.weight * (scores - np.average(scores, weights=node.weight))
+    for feature in np.argsort(log_p_values, kind="stable"):
+        found = _best_threshold(node.X[:, feature], deviations, node.weight, min_samples_leaf)
+        if found is not None:
+            return Split(int(feature), *found, float(np.exp(log_p_values[feature])))
+    return None
+
+
+def _best_threshold(
+    x: FloatArray, deviations: FloatArray, weight: FloatArray, min_samples_leaf: int
+) -> tuple[float, bool] | None:
+    """Threshold and side of NaN that maximise the standardised difference of the two sides' scores.
+
+    For sides of weights L and R, and D the sum of the left side's weighted deviations from the mean score, the squared
+    statistic is proportional to ``D^2 / (L R)``.
+    """
+    missing = np.isnan(x)
+    order = np.flatnonzero(~missing)
+    order = order[np.argsort(x[order], kind="stable")]
+    ascending = x[order]
+    last = np.arange(min_samples_leaf - 1, len(order) - min_samples_leaf)
+    last = last[ascending[last] < ascending[last + 1]]
+    if not last.size:
+        return None
+    difference, left = np.cumsum(deviations[order])[last], np.cumsum(weight[order])[last]
+    choices = []
+    for to_left in (False, True) if missing.any() else (False,):
+        side_difference = difference + to_left * deviations[missing].sum()
+        side_weight = left + to_left * weight[missing].sum()
+        choices.append(side_difference**2 / (side_weight * (weight.sum() - side_weight)))
+    side, place = np.unravel_index(np.argmax(choices), (len(choices), len(last)))
+    below, above = ascending[last[place]], ascending[last[place] + 1]
+    with np.errstate(invalid="ignore"):
+        middle = below / 2 + above / 2
+    return float(middle if below <= middle < above else below), bool(side)

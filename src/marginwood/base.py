@@ -1,0 +1,144 @@
+"""What estimators share: the score, the checks at the door of `fit`, and choosing a penalty by cross-validation.
+
+A *path* is a list of models from the simplest to the most complex, one per value of a penalty.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import validate_data
+
+from marginwood.intervals import (
+    FloatArray,
+    check_informative,
+    check_intervals,
+    check_sample_weight,
+)
+from marginwood.losses import hinge_loss
+from marginwood.metrics import interval_d2_score
+from marginwood.splitters import CensoringStratifiedKFold
+
+__all__ = ["IntervalRegressorMixin"]
+
+IntArray = npt.NDArray[np.int64]
+
+SELECTIONS = ("min", "1se")
+
+# Mean errors that differ by less, relatively, differ by rounding: they are tied.
+ERROR_TOLERANCE = 1e-10
+
+
+class IntervalRegressorMixin(RegressorMixin):
+    """The score of every estimator of intervals."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the interval D2 of the predictions; for un-censored targets it is R2.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples, 2)
+            Intervals, in any form that `fit` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            1 - (interval MSE of the predictions) / (interval MSE of the best constant).
+        """
+        return interval_d2_score(y, self.predict(X), sample_weight=sample_weight)
+
+
+class TrainingData(NamedTuple):
+    """Checked arguments of `fit`. Rows that say nothing, ``(-inf, inf)``, weigh 0."""
+
+    X: FloatArray
+    intervals: FloatArray
+    weight: FloatArray
+
+    def rows(self, index: Any) -> TrainingData:
+        """A part of the rows, by indices or by a mask."""
+        return TrainingData(self.X[index], self.intervals[index], self.weight[index])
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
+    """X as a C-contiguous float64 array; NaN and infinities are data."""
+    X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+    return np.require(X, requirements="W")
+
+
+def refuse_features(bad: npt.NDArray[np.bool_], what: str, X: FloatArray, advice: str) -> None:
+    """Raise a ValueError that counts the bad entries of X and shows the first, if there is any."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"X: {what} in {np.count_nonzero(bad)} of {X.size} entries "
+            f"(first: row {row}, column {column}, value {X[row, column]}). {advice}"
+        )
+
+
+def check_training_data(X: FloatArray, y: Any, sample_weight: Any) -> TrainingData:
+    """Check targets and weights against features that are checked already."""
+    intervals = check_intervals(y)
+    if len(X) != len(intervals):
+        raise ValueError(
+            f"X and y: expected the same number of rows, got inconsistent numbers of samples: "
+            f"{len(X)} in X, {len(intervals)} in y."
+        )
+    weight = check_sample_weight(sample_weight, len(X))
+    check_informative(intervals, weight)
+    informative = np.isfinite(intervals).any(axis=1)
+    return TrainingData(X, intervals, np.where(informative, 1.0 if weight is None else weight, 0.0))
+
+
+def mse_by_fold(
+    predict_path: Callable[[TrainingData, FloatArray], FloatArray], data: TrainingData, cv: Any, groups: Any = None
+) -> FloatArray:
+    """Cross-validated interval MSE of a path, of shape (length of the path, number of folds).
+
+    ``predict_path(training, X)`` fits the path and predicts, one row per model. A fold without any test row of positive
+    weight is left out.
+    """
+    is_count = isinstance(cv, numbers.Integral) and not isinstance(cv, bool)
+    splitter = CensoringStratifiedKFold(cv) if is_count else check_cv(cv)
+    errors = []
+    for fold, (train, test) in enumerate(splitter.split(data.X, data.intervals, groups)):
+        training, held_out = data.rows(train), data.rows(test)
+        if not training.weight.any():
+            raise ValueError(f"cv: no training row of fold {fold} has a finite limit and a positive weight.")
+        if held_out.weight.any():
+            predictions = predict_path(training, held_out.X)
+            losses = [hinge_loss(held_out.intervals, prediction) for prediction in predictions]
+            errors.append(np.average(losses, axis=1, weights=held_out.weight))
+    if not errors:
+        raise ValueError("cv: no test row of any fold has a finite limit and a positive weight.")
+    return np.column_stack(errors)
+
+
+def check_selection(selection: str) -> None:
+    """Raise unless `selection` is one of the two rules."""
+    if selection not in SELECTIONS:
+        raise ValueError(f"selection: accepted are {', '.join(map(repr, SELECTIONS))}; got {selection!r}.")
+
+
+def choose(mse_path: FloatArray, selection: str) -> int:
+    """The place on a path, simplest model first, that a selection rule chooses.
+
+    ``"min"`` takes the least mean error, ``"1se"`` the simplest model whose mean error is within one standard
+    error, over folds, of the least.
+    """
+    mean, n_folds = mse_path.mean(axis=1), mse_path.shape[1]
+    best = int(np.argmin(mean))
+    slack = ERROR_TOLERANCE * mean[best]
+    if selection == "1se" and n_folds > 1:
+        slack += mse_path[best].std(ddof=1) / np.sqrt(n_folds)
+    return int(np.argmax(mean <= mean[best] + slack))

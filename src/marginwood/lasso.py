@@ -1,0 +1,213 @@
+"""The solver behind the linear models: squared hinge loss with an L1 penalty, along a path of penalties.
+
+The *objective* of an intercept and weights on standardised features is half the weighted mean of the squared
+hinges plus ``alpha`` times the sum of absolute weights. Near a point it is a quadratic function, as long as the same
+hinges pay and the weights keep their signs. One *round* of the solver
+
+1. takes the non-zero weights and those zero weights that the loss pulls harder than the penalty holds;
+2. minimises the quadratic function over these, none of which may change its sign, with damping;
+3. goes there as far as the objective itself decreases, then to the exact best intercept.
+
+Rounds end when the duality gap is small enough.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from marginwood.intervals import FloatArray
+
+EPS = np.finfo(np.float64).eps
+
+
+class Problem(NamedTuple):
+    """Standardised features, breakpoints near 0 and weights that sum to 1."""
+
+    Z: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    weight: FloatArray
+
+
+class Point(NamedTuple):
+    """An intercept and weights, what each row pays for them, and the objective."""
+
+    intercept: float
+    weights: FloatArray
+    below: FloatArray
+    above: FloatArray
+    objective: float
+
+
+class Path(NamedTuple):
+    """Solutions for a descending sequence of penalties, one row each."""
+
+    intercepts: FloatArray
+    weights: FloatArray
+    gaps: FloatArray
+    n_iter: int
+
+
+class Standardisation(NamedTuple):
+    """Weighted mean and standard deviation of every feature; a constant feature has an infinite deviation."""
+
+    mean: FloatArray
+    deviation: FloatArray
+
+    def apply(self, X: FloatArray) -> FloatArray:
+        """Features of mean 0 and deviation 1; constant ones are 0."""
+        return (X - self.mean) / self.deviation
+
+
+def standardise(X: FloatArray, weight: FloatArray) -> Standardisation:
+    """Find mean and deviation of every feature, whatever its offset and unit."""
+    first = X[np.argmax(weight > 0)]
+    largest = np.abs(X[weight > 0]).max(axis=0)
+    unit = np.where(largest > 0, largest, 1.0)
+    offset = X / unit - first / unit
+    mean = np.average(offset, axis=0, weights=weight)
+    deviation = np.sqrt(np.average((offset - mean) ** 2, axis=0, weights=weight))
+    deviation[deviation <= 4 * EPS] = np.inf
+    return Standardisation(first + mean * unit, deviation * unit)
+
+
+def largest_penalty(problem: Problem) -> float:
+    """The least penalty for which all weights are zero."""
+    point = _best_intercept(problem, 0.0, np.zeros(problem.Z.shape[1]), 0.0)
+    return float(np.abs(_gradient(problem, point)).max(initial=0.0))
+
+
+def solve_path(problem: Problem, alphas: FloatArray, tol: float, max_iter: int) -> Path:
+    """Solve for every penalty, each from the solution of the one before.
+
+    A gap is relative to the loss of the best constant. `tol` bounds it unless `max_iter` rounds are not enough.
+    """
+    point = _best_intercept(problem, 0.0, np.zeros(problem.Z.shape[1]), 0.0)
+    null_loss = max(point.objective, np.finfo(np.float64).tiny)
+    solutions, gaps, n_iter, damping = [], [], 0, 1e-3
+    for alpha in alphas:
+        point = _best_intercept(problem, point.intercept, point.weights, alpha)
+        for n_rounds in range(max_iter + 1):
+            gap = _duality_gap(problem, point, alpha) / null_loss
+            if gap <= tol or n_rounds == max_iter:
+                break
+            point, damping = _descend(problem, point, alpha, damping)
+        n_iter += n_rounds
+        gaps.append(gap)
+        solutions.append(point)
+    weights = np.array([solution.weights for solution in solutions])
+    return Path(np.array([solution.intercept for solution in solutions]), weights, np.array(gaps), n_iter)
+
+
+def _evaluate(problem: Problem, intercept: float, weights: FloatArray, alpha: float, linear: FloatArray) -> Point:
+    """The point of given coordinates; `linear` is ``Z @ weights``."""
+    fit = linear + intercept
+    below, above = np.maximum(problem.lower - fit, 0.0), np.maximum(fit - problem.upper, 0.0)
+    loss = problem.weight @ (below**2 + above**2) / 2
+    return Point(intercept, weights, below, above, float(loss + alpha * np.abs(weights).sum()))
+
+
+def _linear(problem: Problem, weights: FloatArray) -> FloatArray:
+    support = np.flatnonzero(weights)
+    return problem.Z[:, support] @ weights[support]
+
+
+def _gradient(problem: Problem, point: Point) -> FloatArray:
+    return problem.Z.T @ (problem.weight * (point.above - point.below))
+
+
+def _best_intercept(problem: Problem, intercept: float, weights: FloatArray, alpha: float) -> Point:
+    """The point of least objective over the intercept."""
+    linear = _linear(problem, weights)
+    ends = np.concatenate([problem.lower - linear, problem.upper - linear])
+    ends = ends[np.isfinite(ends)]
+    best = _line_minimum(problem, linear, np.ones(len(linear)), 0.0, (ends.min(), intercept, ends.max()))
+    return _evaluate(problem, best, weights, alpha, linear)
+
+
+def _line_minimum(
+    problem: Problem, fit: FloatArray, direction: FloatArray, tilt: float, bracket: tuple[float, float, float]
+) -> float:
+    """The step in a bracket (left, start, right) that minimises ``loss(fit + step * direction) + tilt * step``.
+
+    The slope is piecewise linear and grows with the step, so Newton's method ends exactly on the right piece;
+    halving the bracket keeps it from cycling.
+    """
+    left, step, right = bracket
+    while True:
+        moved = fit + step * direction
+        below, above = moved < problem.lower, moved > problem.upper
+        pulls = np.where(below, moved - problem.lower, 0.0) + np.where(above, moved - problem.upper, 0.0)
+        terms = problem.weight * direction * pulls
+        slope = terms.sum() + tilt
+        if abs(slope) <= EPS * (np.abs(terms).sum() + abs(tilt)) or (slope < 0 and step == right):
+            return step
+        left, right = (step, right) if slope < 0 else (left, step)
+        curvature = (problem.weight * direction**2) @ (below.astype(np.float64) + above)
+        following = step - slope / curvature if curvature > 0 else np.inf
+        if not left < following < right:
+            following = left + (right - left) / 2
+        if not left < following < right:
+            return step
+        step = following
+
+
+def _duality_gap(problem: Problem, point: Point, alpha: float) -> float:
+    """The gap between the objective and a dual value, less what may be rounding.
+
+    The dual variables are the hinges' slopes, scaled down until no feature's pull exceeds the penalty.
+    """
+    largest_pull = np.abs(_gradient(problem, point)).max(initial=0.0)
+    shrink = 1.0 if largest_pull <= alpha else alpha / largest_pull
+    below, above = shrink * point.below, shrink * point.above
+    gains = below * np.where(below > 0, problem.lower, 0.0) - above * np.where(above > 0, problem.upper, 0.0)
+    squares = (below**2 + above**2) / 2
+    rounding = 16 * EPS * (problem.weight @ (np.abs(gains) + squares))
+    return max(point.objective - float(problem.weight @ (gains - squares)) - float(rounding), 0.0)
+
+
+def _descend(problem: Problem, point: Point, alpha: float, damping: float) -> tuple[Point, float]:
+    """One round: a point of lower objective, and the damping for the next round."""
+    gradient = _gradient(problem, point)
+    violation = np.where(point.weights == 0, np.abs(gradient) - alpha, 0.0)
+    support = np.flatnonzero(point.weights)
+    # Few at a time: most weights that are pulled now will not be once the first of them have moved.
+    violators = np.argsort(-violation, kind="stable")[: 10 + len(support)]
+    working = np.sort(np.append(support, violators[violation[violators] > 0]))
+    Z, start = problem.Z[:, working], np.append(point.intercept, point.weights[working])
+    sign = np.where(start[1:] == 0, -np.sign(gradient[working]), np.sign(start[1:]))
+    slope = np.append(problem.weight @ (point.above - point.below), gradient[working] + alpha * sign)
+    active = problem.weight * ((point.above > 0).astype(np.float64) + (point.below > 0))
+    rows = np.flatnonzero(active)
+    design = np.column_stack([np.ones(len(rows)), Z[rows]])
+    hessian = design.T @ (active[rows, np.newaxis] * design)
+    hessian[np.diag_indices_from(hessian)] += damping
+    step = _minimise_quadratic(hessian, slope, start, np.append(0.0, sign)) - start
+    tilt = alpha * float(sign @ step[1:])
+    linear = _linear(problem, point.weights)
+    size = _line_minimum(problem, linear + point.intercept, Z @ step[1:] + step[0], tilt, (0.0, 1.0, 1.0))
+    weights = point.weights.copy()
+    weights[working] += size * step[1:]
+    damping = np.clip(damping * (0.1 if size > 0.5 else 4.0 if size < 0.1 else 1.0), 1e-10, 1.0)
+    return _best_intercept(problem, point.intercept + size * step[0], weights, alpha), float(damping)
+
+
+def _minimise_quadratic(hessian: FloatArray, slope: FloatArray, start: FloatArray, sign: FloatArray) -> FloatArray:
+    """Minimise a convex quadratic function of given slope at `start`, where coordinates keep their signs.
+
+    A sign of 0 is a free coordinate. Coordinates that reach 0 on the way to the minimum stay there.
+    """
+    position, free = start.copy(), np.ones(len(start), np.bool_)
+    while True:
+        here = slope + hessian @ (position - start)
+        target = position.copy()
+        target[free] -= np.linalg.solve(hessian[np.ix_(free, free)], here[free])
+        crossing = np.flatnonzero(sign * target < 0)
+        if not crossing.size:
+            return target
+        reach = position[crossing] / (position[crossing] - target[crossing])
+        position += reach.min() * (target - position)
+        stuck = crossing[reach <= reach.min()]
+        position[stuck], free[stuck] = 0.0, False
