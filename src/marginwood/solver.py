@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._core import prefixes
-from marginwood._core.hinge import WEIGHT_TOLERANCE, Loss
-from marginwood._core.problem import LOSS_CODES, Target, scaled
+from marginwood._core.problem import LOSS_CODES, Target, scaled, times_power_of_two
 from marginwood._core.rankset import N_SENTINELS, make_rank_set
-from marginwood._core.samples import SAMPLE_DTYPE, rank_limits
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import check_loss
 
@@ -77,22 +75,20 @@ def optimal_costs(
     intervals = check_intervals(np.column_stack([lower, upper]), name="(lower, upper)")
     weights = check_sample_weight(sample_weight, len(intervals))
     weights = np.ones(len(intervals)) if weights is None else weights
-    intervals[weights == 0] = -np.inf, np.inf
+    if not weights.all():
+        intervals[weights == 0] = -np.inf, np.inf
     weights, weight_exponent = scaled(weights)
 
     limits = Target(intervals).at(float(margin))
-    samples = np.zeros(len(intervals), dtype=SAMPLE_DTYPE)
-    samples["weight"] = weights
-    points = np.empty((len(limits.in_order) + N_SENTINELS, 2))
-    ranks = make_rank_set(len(limits.in_order))
-    code = Loss(LOSS_CODES[loss], WEIGHT_TOLERANCE * 2 * weights.sum())
-    rank_limits(limits.in_order, limits.breakpoints, samples, points, 0.0, code)
+    n_samples, n_limits = len(intervals), len(limits.in_order)
+    ranks_of = np.zeros((n_samples, 2), dtype=np.int32)
+    points = np.empty((n_limits + N_SENTINELS, 2))
+    prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points, LOSS_CODES[loss])
 
-    costs, values = np.empty(len(intervals)), np.empty(len(intervals))
-    moves = np.empty(len(intervals), dtype=np.int64)
-    arguments = (samples, points, ranks, code, costs, values, moves)
+    costs, values, moves = np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64)
+    arguments = (ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[loss], costs, values, moves)
     if not prefixes.solve_by_walking(*arguments):
         prefixes.solve_by_descent(*arguments)
     power = 2 if loss == "squared_hinge" else 1
-    costs = np.ldexp(costs, weight_exponent + power * limits.exponent)
-    return OptimalCosts(costs, np.ldexp(values + limits.origin, limits.exponent), moves)
+    costs = times_power_of_two(costs, weight_exponent + power * limits.exponent)
+    return OptimalCosts(costs, times_power_of_two(values + limits.origin, limits.exponent), moves)

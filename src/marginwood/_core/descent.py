@@ -48,10 +48,10 @@ def _is_left_of_minimum(loss, b, weight, total, n_right_lower, n_upper):
     For the squared hinge it does as long as `hinge.walk` would step on.
     """
     if loss.code == LINEAR:
-        return weight < -loss.slack
+        return weight < -loss.weight_slack
     if n_right_lower == 0:
         return n_upper == 0
-    return total >= weight * b - hinge.TOTAL_TOLERANCE * abs(total)
+    return total >= weight * b - loss.total_slack
 
 
 @inner

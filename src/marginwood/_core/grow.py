@@ -26,9 +26,9 @@ EPSILON = 2.0**-52
 
 
 class Problem(NamedTuple):
-    """What a tree is grown from. `breakpoints` is indexed by limit and counted from `origin`.
+    """What a tree is grown from. `breakpoints` are those of `limits`, counted from `origin`.
 
-    `orders` and `limits` are permuted while the tree grows.
+    All but X and the weights is permuted while the tree grows.
     """
 
     X: np.ndarray
@@ -60,6 +60,7 @@ class Scratch(NamedTuple):
     ranks: np.ndarray
     goes_left: np.ndarray
     spare: np.ndarray
+    spare_breakpoints: np.ndarray
     features: np.ndarray
     random: np.ndarray
     frontier: frontier.Frontier
@@ -99,6 +100,7 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
         ranks=rankset.make_rank_set(n_limits),
         goes_left=np.empty(n_samples, dtype=np.uint8),
         spare=np.empty(max(n_samples, n_limits), dtype=np.int32),
+        spare_breakpoints=np.empty(n_limits),
         features=np.arange(n_features),
         random=np.array([seed], dtype=np.uint64),
         frontier=frontier.make_frontier(max_leaves),
@@ -109,15 +111,17 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
 def _open(problem, scratch, place):
     """Rank the limits of a node and find the minimum of its cost."""
     limits = problem.limits[place.limit_start : place.limit_stop]
+    breakpoints = problem.breakpoints[place.limit_start : place.limit_stop]
     points = scratch.points[: limits.shape[0] + rankset.N_SENTINELS]
-    loss = Loss(problem.loss, hinge.WEIGHT_TOLERANCE * 2 * place.weight)
-    rank_limits(limits, problem.breakpoints, scratch.samples, points, place.centre, loss)
+    magnitude, reach = problem.margin, 0.0
+    if limits.shape[0] > 0:
+        first, last = breakpoints[0], breakpoints[-1]
+        magnitude += max(abs(first + problem.origin), abs(last + problem.origin))
+        reach = max(place.centre - first, last - place.centre)
+    loss = hinge.make_loss(problem.loss, 2 * place.weight, reach)
+    rank_limits(limits, breakpoints, scratch.samples, points, place.centre, problem.loss)
     minimum, size = minimise(limits, points, loss, scratch.ranks)
     cost = hinge.cost_of(points, loss, minimum)
-    magnitude = problem.margin
-    if limits.shape[0] > 0:
-        first, last = problem.breakpoints[limits[0]], problem.breakpoints[limits[-1]]
-        magnitude += max(abs(first + problem.origin), abs(last + problem.origin))
     blur = ULPS * EPSILON * magnitude
     floor = place.weight * (blur * blur if loss.code == SQUARED else blur)
     return Node(loss, minimum, cost, COST_TOLERANCE * cost + SUM_TOLERANCE * size + floor)
@@ -249,11 +253,13 @@ def _divide(problem, scratch, options, item, row, n_nodes):
     path = Path(start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
     row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
-    row["missing_go_to_left"] = path.missing_left if n_missing > 0 else 2 * n_left > stop - start
     goes_left, spare = scratch.goes_left, scratch.spare
     weight = partition.mark(order, path, n_left, goes_left, problem.weights)
+    row["missing_go_to_left"] = path.missing_left if n_missing > 0 else 2 * weight > item["weight"]
     first, last, split, value = item["limit_start"], item["limit_stop"], start + n_left, row["value"]
-    middle = partition.partition_limits(problem.limits, first, last, goes_left, spare)
+    middle = partition.partition_limits(
+        problem.limits, problem.breakpoints, (first, last), goes_left, spare, scratch.spare_breakpoints
+    )
     if _may_split(options, depth, max(n_left, stop - split)):
         partition.partition_orders(problem.orders, start, stop, goes_left, spare)
     left = Place(n_nodes, depth, start, split, first, middle, weight, item["left_centre"], value)

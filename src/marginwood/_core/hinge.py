@@ -22,22 +22,29 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import rankset
-from marginwood._core.jit import inlined
+from marginwood._core.jit import inlined, inner
 
 LINEAR, SQUARED = 0, 1
 LOWER, UPPER = 0, 1
 
-# Sums of weights are compared with this tolerance relative to the total weight, sums of weighted
-# breakpoints relative to their own size: far above rounding, far below anything that changes a cost.
+# Sums are compared with tolerances relative to all that went into them: far above rounding, far below
+# anything that changes a cost.
 WEIGHT_TOLERANCE = 1e-11
 TOTAL_TOLERANCE = 1e-13
 
 
 class Loss(NamedTuple):
-    """`code` is LINEAR or SQUARED; `slack` is the tolerance for the slope of a linear hinge."""
+    """`code` is LINEAR or SQUARED; the slacks are tolerances for sums of weights and of weighted breakpoints."""
 
     code: int
-    slack: float
+    weight_slack: float
+    total_slack: float
+
+
+@inner
+def make_loss(code, weight, reach):
+    """The loss for limits of this total weight whose breakpoints lie within -reach and reach."""
+    return Loss(code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * weight * reach)
 
 
 class Minimum(NamedTuple):
@@ -89,21 +96,21 @@ def walk(points, loss, ranks, side, minimum):
     low, high, n_active, weight, total, square, moves = minimum
     start, end = moves, points.shape[0] - rankset.FIRST
     if loss.code == LINEAR:
-        while weight < -loss.slack and high < end:
+        while weight < -loss.weight_slack and high < end:
             weight += points[high, 1]
             total += points[high, 1] * points[high, 0]
             low = high
             high = rankset.next_rank(ranks, side, low)
             moves += 1
         if moves == start:
-            while low >= rankset.FIRST and weight - points[low, 1] >= -loss.slack:
+            while low >= rankset.FIRST and weight - points[low, 1] >= -loss.weight_slack:
                 weight -= points[low, 1]
                 total -= points[low, 1] * points[low, 0]
                 high = low
                 low = rankset.previous_rank(ranks, side, high)
                 moves += 1
         return Minimum(low, high, n_active, weight, total, square, moves)
-    while n_active > 0 and high < end and total >= weight * points[high, 0] - TOTAL_TOLERANCE * abs(total):
+    while n_active > 0 and high < end and total >= weight * points[high, 0] - loss.total_slack:
         b, step = points[high, 0], points[high, 1]
         n_active += 1 if step > 0 else -1
         weight += step
@@ -113,7 +120,7 @@ def walk(points, loss, ranks, side, minimum):
         high = rankset.next_rank(ranks, side, low)
         moves += 1
     if moves == start:
-        while n_active > 0 and low >= rankset.FIRST and total < weight * points[low, 0]:
+        while n_active > 0 and low >= rankset.FIRST and total < weight * points[low, 0] - loss.total_slack:
             b, step = points[low, 0], points[low, 1]
             n_active -= 1 if step > 0 else -1
             weight -= step
@@ -144,7 +151,7 @@ def value_of(points, loss, minimum):
     """The prediction and the ends of the set of minimisers; all NaN without any limit."""
     low, high = points[minimum.low, 0], points[minimum.high, 0]
     if loss.code == LINEAR:
-        if minimum.weight > loss.slack:
+        if minimum.weight > loss.weight_slack:
             high = low
     elif minimum.n_active > 0:
         low = high = minimum.total / minimum.weight

@@ -28,6 +28,9 @@ inner = njit(**POLICY, no_cpython_wrapper=True)
 inlined = njit(**POLICY, no_cpython_wrapper=True, forceinline=True)
 folded = njit(**POLICY, no_cpython_wrapper=True, inline="always")
 
+# How many steps ahead a loop asks for what it will read at random.
+PREFETCH_DISTANCE = 16
+
 
 class _CompileNotice(event.Listener):
     """Says once per process, on stderr, that kernels are being compiled."""

@@ -5,6 +5,8 @@ A feature's order lists the samples by value; an entry below zero starts a new v
 A limit is the number ``2 * sample + kind``.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from marginwood._core.jit import borrow, inner, kernel, leading_zeros
@@ -69,8 +71,9 @@ def _sort_words(words, spare, counts):
         for i in range(n):
             word = words[i]
             bucket = np.int64((word >> shift) & DIGIT_MASK)
-            spare[counts[digit, bucket]] = word
-            counts[digit, bucket] += 1
+            place = counts[digit, bucket]
+            spare[place] = word
+            counts[digit, bucket] = place + 1
         words, spare = spare, words
         swapped = not swapped
     if swapped:
@@ -103,42 +106,63 @@ def _sort_run(words, spare, counts, keys):
 
 
 @inner
-def argsort(keys):
-    """Stable order, as words whose lower halves are the positions; `keys` is a view of doubles and is spoilt.
+def argsort(keys, words, spare, counts):
+    """Fill `words` so that their lower halves are the stable order of `keys`, a view of doubles; spoils `keys`.
 
     The 32 highest bits in which the keys differ are sorted together with the position in one 64-bit word;
     what they leave undecided are short runs. At 10^6 values this takes half the time of a radix sort of
     whole keys.
     """
+    keys, words, spare = borrow(keys), borrow(words), borrow(spare)
     n = keys.shape[0]
-    words, spare = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
     differ = _make_keys_sortable(keys)
     shift = np.uint64(max(0, 32 - leading_zeros(differ)) if differ != 0 else 0)
     for i in range(n):
         words[i] = (((keys[i] >> shift) & LOW_HALF) << HALF) | np.uint64(i)
     if differ == 0:
-        return words
-    counts = np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64)
+        return
     _sort_words(words, spare, counts)
+    if shift == 0:
+        return
     start = 0
     for stop in range(1, n + 1):
         if stop == n or (words[stop] >> HALF) != (words[start] >> HALF):
-            if shift > 0 and stop - start > 1:
+            if stop - start > 1:
                 _sort_run(words[start:stop], spare[start:stop], counts, keys)
             start = stop
-    return words
+
+
+class Workspace(NamedTuple):
+    """Room to sort n values. NumPy's large arrays lie on huge pages, numba's do not: twice as fast."""
+
+    keys: np.ndarray
+    words: np.ndarray
+    spare: np.ndarray
+    counts: np.ndarray
+
+
+def make_workspace(n):
+    """Room to sort `n` values."""
+    keys, words, spare = (np.empty(n, dtype=np.uint64) for _ in range(3))
+    return Workspace(keys, words, spare, np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64))
+
+
+def sort_features(X):
+    """Flagged order of every feature: an int32 array of shape (n_features, n_samples)."""
+    orders = np.empty(X.shape[::-1], dtype=np.int32)
+    _sort_columns(X, orders, *make_workspace(len(X)))
+    return orders
 
 
 @kernel
-def sort_features(X):
-    """Flagged order of every feature: an int32 array of shape (n_features, n_samples)."""
+def _sort_columns(X, orders, keys, words, spare, counts):
+    X, orders, words = borrow(X), borrow(orders), borrow(words)
+    values = keys.view(np.float64)
     n_samples, n_features = X.shape
-    orders = np.empty((n_features, n_samples), dtype=np.int32)
-    column = np.empty(n_samples)
     for feature in range(n_features):
         for i in range(n_samples):
-            column[i] = X[i, feature]
-        words = argsort(column.view(np.uint64))
+            values[i] = X[i, feature]
+        argsort(keys, words, spare, counts)
         last = np.nan
         for i in range(n_samples):
             sample = np.int32(words[i] & LOW_HALF)
@@ -146,33 +170,69 @@ def sort_features(X):
             same = value == last or (value != value and last != last and i > 0)
             orders[feature, i] = sample if same else sample | NEW_VALUE
             last = value
-    return orders
+
+
+def sort_limits(intervals, kind, exact):
+    """The finite limits of one kind, sorted, and their values.
+
+    With `exact`, of the rows whose two limits are equal, otherwise of the other rows.
+    """
+    n_samples = len(intervals)
+    limits, values = np.empty(n_samples, dtype=np.int32), np.empty(n_samples)
+    n_limits = _collect(intervals, kind, exact, limits, values)
+    limits, values, workspace = limits[:n_limits], values[:n_limits], make_workspace(n_limits)
+    in_order, values_in_order = np.empty_like(limits), np.empty_like(values)
+    _sort_pairs(limits, values, in_order, values_in_order, *workspace)
+    return in_order, values_in_order
 
 
 @kernel
-def sort_limits(limits, breakpoints):
-    """Sort limits by breakpoint, stably; returns a new array."""
-    values = np.empty(limits.shape[0])
-    for i in range(limits.shape[0]):
-        values[i] = breakpoints[limits[i]]
-    words = argsort(values.view(np.uint64))
-    in_order = np.empty_like(limits)
-    for i in range(limits.shape[0]):
-        in_order[i] = limits[np.int64(words[i] & LOW_HALF)]
-    return in_order
+def _collect(intervals, kind, exact, limits, values):
+    """Collect the limits that `sort_limits` sorts; return their number."""
+    intervals, limits, values = borrow(intervals), borrow(limits), borrow(values)
+    n_limits = 0
+    for i in range(intervals.shape[0]):
+        value = intervals[i, kind]
+        limits[n_limits], values[n_limits] = 2 * i + kind, value
+        is_exact = intervals[i, 0] == intervals[i, 1]
+        n_limits += is_exact == exact and -np.inf < value < np.inf
+    return n_limits
 
 
 @kernel
-def merge_limits(limits_a, limits_b, breakpoints):
-    """Merge two lists of limits, each sorted by breakpoint; ties take from the first list."""
+def _sort_pairs(limits, values, limits_in_order, values_in_order, keys, words, spare, counts):
+    limits, values, words = borrow(limits), borrow(values), borrow(words)
+    limits_in_order, values_in_order = borrow(limits_in_order), borrow(values_in_order)
+    copies = keys.view(np.float64)
+    for i in range(values.shape[0]):
+        copies[i] = values[i]
+    argsort(keys, words, spare, counts)
+    for i in range(values.shape[0]):
+        place = np.int64(words[i] & LOW_HALF)
+        limits_in_order[i], values_in_order[i] = limits[place], values[place]
+
+
+def merge_limits(limits_a, values_a, limits_b, values_b):
+    """Merge two sorted lists of limits and their values; ties take from the first list."""
+    n_limits = len(limits_a) + len(limits_b)
+    limits, values = np.empty(n_limits, dtype=np.int32), np.empty(n_limits)
+    _merge(limits_a, values_a, limits_b, values_b, limits, values)
+    return limits, values
+
+
+@kernel
+def _merge(limits_a, values_a, limits_b, values_b, limits, values):
+    limits_a, values_a = borrow(limits_a), borrow(values_a)
+    limits_b, values_b = borrow(limits_b), borrow(values_b)
+    limits, values = borrow(limits), borrow(values)
     n_a, n_b = limits_a.shape[0], limits_b.shape[0]
-    merged = np.empty(n_a + n_b, dtype=np.int32)
     a, b = 0, 0
-    for i in range(n_a + n_b):
-        if b == n_b or (a < n_a and breakpoints[limits_a[a]] <= breakpoints[limits_b[b]]):
-            merged[i] = limits_a[a]
-            a += 1
-        else:
-            merged[i] = limits_b[b]
-            b += 1
-    return merged
+    while a < n_a and b < n_b:
+        from_a = values_a[a] <= values_b[b]
+        limits[a + b] = limits_a[a] if from_a else limits_b[b]
+        values[a + b] = values_a[a] if from_a else values_b[b]
+        a, b = a + from_a, b + (not from_a)
+    for i in range(a, n_a):
+        limits[i + b], values[i + b] = limits_a[i], values_a[i]
+    for i in range(b, n_b):
+        limits[a + i], values[a + i] = limits_b[i], values_b[i]

@@ -21,19 +21,20 @@ def mark(order, path, n_left, goes_left, weights):
 
 
 @inner
-def partition_limits(limits, start, stop, goes_left, spare):
+def partition_limits(limits, breakpoints, stretch, goes_left, spare_limits, spare_breakpoints):
     """Move the limits of samples that go left to the front; return where the others start."""
-    limits, goes_left, spare = borrow(limits), borrow(goes_left), borrow(spare)
-    left, n_right = start, 0
-    for i in range(start, stop):
-        limit = limits[i]
+    limits, breakpoints, goes_left = borrow(limits), borrow(breakpoints), borrow(goes_left)
+    spare_limits, spare_breakpoints = borrow(spare_limits), borrow(spare_breakpoints)
+    left, n_right = stretch[0], 0
+    for i in range(stretch[0], stretch[1]):
+        limit, b = limits[i], breakpoints[i]
         is_left = np.int64(goes_left[limit >> 1])
-        limits[left] = limit
-        spare[n_right] = limit
+        limits[left], breakpoints[left] = limit, b
+        spare_limits[n_right], spare_breakpoints[n_right] = limit, b
         left += is_left
         n_right += 1 - is_left
     for i in range(n_right):
-        limits[left + i] = spare[i]
+        limits[left + i], breakpoints[left + i] = spare_limits[i], spare_breakpoints[i]
     return left
 
 

@@ -3,29 +3,52 @@
 import numpy as np
 
 from marginwood._core import descent, hinge, rankset
-from marginwood._core.jit import borrow, kernel, prefetch
-from marginwood._core.split import MOVES_PER_LIMIT, PREFETCH_DISTANCE
+from marginwood._core.hinge import LINEAR, LOWER
+from marginwood._core.jit import borrow, inner, kernel
+from marginwood._core.samples import put_sentinels
+from marginwood._core.split import MOVES_PER_LIMIT
 
 
 @kernel
-def solve_by_walking(samples, points, ranks, loss, costs, values, moves):
+def rank_all(limits, breakpoints, weights, ranks_of, points, loss):
+    """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`."""
+    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
+    ranks_of, points = borrow(ranks_of), borrow(points)
+    put_sentinels(points, limits.shape[0])
+    for i in range(limits.shape[0]):
+        limit, rank = limits[i], i + rankset.FIRST
+        ranks_of[limit >> 1, limit & 1] = rank
+        weight = weights[limit >> 1]
+        points[rank, 0] = breakpoints[i]
+        points[rank, 1] = -weight if limit & 1 == LOWER and loss != LINEAR else weight
+
+
+@inner
+def _loss_of_all(code, weights, points):
+    weight, reach = 0.0, 0.0
+    for i in range(weights.shape[0]):
+        weight += weights[i]
+    if points.shape[0] > rankset.N_SENTINELS:
+        reach = max(-points[rankset.FIRST, 0], points[-rankset.FIRST - 1, 0])
+    return hinge.make_loss(code, 2 * weight, reach)
+
+
+@kernel
+def solve_by_walking(ranks_of, points, weights, ranks, code, costs, values, moves):
     """Fill `costs`, `values` and `moves`; says whether the walking budget held."""
-    samples, points, ranks = borrow(samples), borrow(points), borrow(ranks)
+    loss = _loss_of_all(code, weights, points)
+    ranks_of, points, weights, ranks = borrow(ranks_of), borrow(points), borrow(weights), borrow(ranks)
     costs, values, moves = borrow(costs), borrow(values), borrow(moves)
-    n_samples, n_ranks = samples.shape[0], points.shape[0] - rankset.N_SENTINELS
+    n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     minimum = hinge.empty_minimum(n_ranks)
-    for i in range(n_samples):
+    for i in range(weights.shape[0]):
         before = minimum.moves
-        sample = samples[i]
-        if i + PREFETCH_DISTANCE < n_samples:
-            prefetch(points, np.int64(samples[i + PREFETCH_DISTANCE]["lower_rank"]))
-        weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
         for kind in range(2):
+            rank = np.int64(ranks_of[i, kind])
             if rank > 0:
                 rankset.move_left(ranks, rank)
-                minimum = hinge.add(loss, minimum, rank, kind, b, weight)
-            rank, b = np.int64(sample["upper_rank"]), sample["upper"]
+                minimum = hinge.add(loss, minimum, rank, kind, points[rank, 0], weights[i])
         minimum = hinge.walk(points, loss, ranks, rankset.LEFT, minimum)
         costs[i] = hinge.cost_of(points, loss, minimum)
         values[i] = hinge.value_of(points, loss, minimum)[0]
@@ -36,20 +59,20 @@ def solve_by_walking(samples, points, ranks, loss, costs, values, moves):
 
 
 @kernel
-def solve_by_descent(samples, points, ranks, loss, costs, values, moves):
+def solve_by_descent(ranks_of, points, weights, ranks, code, costs, values, moves):
     """The same in O(n log n), wherever the minimum goes."""
+    loss = _loss_of_all(code, weights, points)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     sums, counts = descent.make_sums(n_ranks)
     minimum, n_left = hinge.empty_minimum(n_ranks), np.int64(0)
-    for i in range(samples.shape[0]):
-        rank = np.int64(samples[i]["lower_rank"])
+    for i in range(weights.shape[0]):
         for kind in range(2):
+            rank = np.int64(ranks_of[i, kind])
             if rank > 0:
                 rankset.move_left(ranks, rank)
                 descent.change(points, sums, counts, rank, kind, np.int64(1))
                 n_left += rank <= minimum.low
-            rank = np.int64(samples[i]["upper_rank"])
         n_before = n_left
         minimum, n_left = descent.locate(points, loss, ranks, rankset.LEFT, sums, counts)
         moves[i] = abs(n_left - n_before)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from marginwood._core.jit import borrow, inner
+from marginwood._core.jit import borrow, inner, kernel
 from marginwood._core.nodes import LEAF
 
 NONE = np.int64(-1)
@@ -32,14 +32,14 @@ def _meld(links, rates, a, b):
         a = rest
 
 
-@inner
+@kernel
 def collapse_rates(nodes):
     """For every node the cost per leaf at which pruning makes it a leaf; 0 for a leaf.
 
-    A split is worth the decrease of the cost that it brings for its one more leaf. A parent that is worth
-    less than a split below it cannot be collapsed without it, so the two are pooled and worth their average.
-    Repeated until no parent is worth less than a split below it, this gives the weakest-link sequence. The pools below a
-    node wait in a heap, and each is melded away at most once: O(n log n) for any shape of tree.
+    A split is worth the decrease of the cost that it brings for its one more leaf. A split worth no more than one
+    below it collapses together with that one, so the two are pooled and worth their average. Repeated until every
+    split is worth more than all below it, this gives the weakest-link sequence. The pools below a node
+    wait in a heap, and each leaves it at most once: O(n log n) for any shape of tree.
     """
     nodes = borrow(nodes)
     n_nodes = nodes.shape[0]
@@ -95,7 +95,7 @@ def _add_to_range(sums, start, stop, amount):
         stop >>= 1
 
 
-@inner
+@kernel
 def path_losses(nodes, leaf_from, n_subtrees, X, intervals, weights, kind):
     """The weighted loss of every subtree of a pruning path on some rows, in one walk per row.
 

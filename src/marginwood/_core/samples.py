@@ -4,7 +4,7 @@ import numpy as np
 
 from marginwood._core import hinge, rankset
 from marginwood._core.hinge import LOWER, SQUARED
-from marginwood._core.jit import borrow, inner, kernel
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inner, prefetch
 from marginwood._core.rankset import FIRST
 
 # Half a cache line; a rank of 0 means that there is no such limit.
@@ -19,23 +19,34 @@ SAMPLE_DTYPE = np.dtype(
     align=True,
 )
 
+# Taking sums afresh moves the minimum at most once or twice, by the rounding of the first walk.
+MAX_ROUNDS = 4
 
-@kernel
+
+@inner
+def put_sentinels(points, n_ranks):
+    """Surround the ranks by limits at minus and plus infinity."""
+    for i in range(2):
+        points[i, 0], points[i, 1] = -np.inf, np.inf
+        points[n_ranks + FIRST + i, 0], points[n_ranks + FIRST + i, 1] = np.inf, np.inf
+
+
+@inner
 def rank_limits(limits, breakpoints, samples, points, centre, loss):
     """Number the limits of a node FIRST, FIRST + 1, ... in their samples, and list them by rank in `points`."""
     limits, breakpoints = borrow(limits), borrow(breakpoints)
     samples, points = borrow(samples), borrow(points)
-    end = limits.shape[0] + FIRST
-    for i in range(2):
-        points[i, 0], points[i, 1] = -np.inf, np.inf
-        points[end + i, 0], points[end + i, 1] = np.inf, np.inf
-    for rank in range(FIRST, end):
-        limit = limits[rank - FIRST]
+    n_ranks = limits.shape[0]
+    put_sentinels(points, n_ranks)
+    for i in range(n_ranks):
+        if i + PREFETCH_DISTANCE < n_ranks:
+            prefetch(samples, np.int64(limits[i + PREFETCH_DISTANCE] >> 1))
+        limit, rank = limits[i], i + FIRST
         sample = samples[limit >> 1]
-        b, step = breakpoints[limit] - centre, sample["weight"]
+        b, step = breakpoints[i] - centre, sample["weight"]
         if limit & 1 == LOWER:
             sample["lower_rank"], sample["lower"] = rank, b
-            step = -step if loss.code == SQUARED else step
+            step = -step if loss == SQUARED else step
         else:
             sample["upper_rank"], sample["upper"] = rank, b
         points[rank, 0], points[rank, 1] = b, step
@@ -45,7 +56,8 @@ def rank_limits(limits, breakpoints, samples, points, centre, loss):
 def minimise(limits, points, loss, ranks):
     """The minimum of all limits of a node; and the size of the sums in which a sweep keeps its costs.
 
-    The sums of the minimum are taken afresh over the active limits, so that a cost of zero is exactly zero.
+    The sums of the minimum are taken afresh over the active limits, until that moves it no further: a cost of
+    zero is then exactly zero, and the set of minimisers is the whole of it.
     """
     limits, points, ranks = borrow(limits), borrow(points), borrow(ranks)
     n_ranks = limits.shape[0]
@@ -61,13 +73,19 @@ def minimise(limits, points, loss, ranks):
     rankset.reset(ranks, n_ranks)
     high = rankset.next_rank(ranks, rankset.RIGHT, rankset.RIGHT)
     leftmost = hinge.Minimum(rankset.RIGHT, high, n_lower, weight, total, square, 0)
-    rough = hinge.walk(points, loss, ranks, rankset.RIGHT, leftmost)
-    weight, total, square = 0.0, 0.0, 0.0
-    for i in range(n_ranks):
-        is_lower = limits[i] & 1 == LOWER
-        if (i + FIRST > rough.low) == is_lower:
-            b, own = points[i + FIRST, 0], points[i + FIRST, 1] * (-1 if is_lower else 1)
-            weight += own
-            total += own * b
-            square += own * b * b
-    return hinge.Minimum(rough.low, rough.high, rough.n_active, weight, total, square, 0), size
+    minimum = hinge.walk(points, loss, ranks, rankset.RIGHT, leftmost)
+    for _ in range(MAX_ROUNDS):
+        low, high, n_active, weight, total, square, moves = minimum
+        weight, total, square = 0.0, 0.0, 0.0
+        for i in range(n_ranks):
+            is_lower = limits[i] & 1 == LOWER
+            if (i + FIRST > low) == is_lower:
+                b, own = points[i + FIRST, 0], points[i + FIRST, 1] * (-1 if is_lower else 1)
+                weight += own
+                total += own * b
+                square += own * b * b
+        afresh = hinge.Minimum(low, high, n_active, weight, total, square, moves)
+        minimum = hinge.walk(points, loss, ranks, rankset.RIGHT, afresh)
+        if minimum.moves == moves:
+            break
+    return hinge.Minimum(low, high, n_active, weight, total, square, 0), size

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import descent, hinge, rankset
-from marginwood._core.jit import borrow, inlined, inner, prefetch
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
 from marginwood._core.order import SAMPLE_MASK
 
 # A sweep that walks further than this many pieces per limit is done again by descent.
 MOVES_PER_LIMIT = 8
-PREFETCH_DISTANCE = 16
 
 class Path(NamedTuple):
     """The samples of a sweep: rows start..stop of an order, of which the last n_missing hold NaN.
