@@ -27,6 +27,14 @@ def growing_options(estimator: Any, n_samples: int, n_features: int, total_weigh
     )
 
 
+def check_ccp_alpha(value: Any) -> None:
+    """Raise unless the cost of a leaf is a number that is not negative; infinity prunes to the root."""
+    if not _is_real(value):
+        raise TypeError(f"ccp_alpha: expected a number >= 0, got {value!r}.")
+    if not value >= 0:
+        raise ValueError(f"ccp_alpha: expected a number >= 0, got {value!r}.")
+
+
 def _is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 

@@ -21,7 +21,8 @@ from marginwood._core.problem import MAX_SAMPLES, Target, grow_tree
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
 from marginwood.losses import check_loss
 from marginwood.metrics import interval_d2_score
-from marginwood.options import growing_options
+from marginwood.options import check_ccp_alpha, growing_options
+from marginwood.pruning import PruningPathMixin, prune
 
 __all__ = ["IntervalTree", "MaxMarginIntervalTree"]
 
@@ -121,7 +122,7 @@ class IntervalTree:
         return importances / total if normalize and total > 0 else importances
 
 
-class MaxMarginIntervalTree(RegressorMixin, BaseEstimator):
+class MaxMarginIntervalTree(PruningPathMixin, RegressorMixin, BaseEstimator):
     """Regression tree for interval labels, grown by exact minimisation of a hinge loss with a margin.
 
     Every split is the one that lowers the training cost most, over all features and thresholds. The cost of a
@@ -147,6 +148,8 @@ class MaxMarginIntervalTree(RegressorMixin, BaseEstimator):
         Grow best first, by the decrease of the cost, up to this many leaves.
     min_impurity_decrease : float, default=0.0
         Least decrease of the cost by a split, per unit of total sample weight.
+    ccp_alpha : float, default=0.0
+        Cost of a leaf in minimal cost-complexity pruning, per unit of total sample weight; 0 for no pruning.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
 
@@ -197,6 +200,7 @@ class MaxMarginIntervalTree(RegressorMixin, BaseEstimator):
         max_features: int | float | str | None = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -207,6 +211,7 @@ class MaxMarginIntervalTree(RegressorMixin, BaseEstimator):
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginIntervalTree:
@@ -227,6 +232,7 @@ class MaxMarginIntervalTree(RegressorMixin, BaseEstimator):
             The fitted tree.
         """
         check_loss(self.loss, self.margin)
+        check_ccp_alpha(self.ccp_alpha)
         X = check_features(self, X, reset=True)
         intervals = check_intervals(y)
         check_same_length(X, intervals)
@@ -236,11 +242,16 @@ class MaxMarginIntervalTree(RegressorMixin, BaseEstimator):
             weights = np.ones(len(X))
         elif not weights.all():
             X, intervals, weights = X[weights > 0], intervals[weights > 0], weights[weights > 0]
-        options = growing_options(self, *X.shape, weights.sum())
+        return self._grow(X, sort_features(X), Target(intervals), weights)
+
+    def _grow(self, X: FloatArray, orders: Any, target: Target, weights: FloatArray) -> MaxMarginIntervalTree:
+        """Grow and prune the tree from checked rows of positive weight; uses `orders` up."""
+        options = growing_options(self, X.shape[0], X.shape[1], weights.sum())
         self.max_features_ = options.max_features
         seed = check_random_state(self.random_state).randint(1, 2**31 - 1)
-        limits = Target(intervals).at(float(self.margin))
-        nodes = grow_tree(X, sort_features(X), limits, weights, self.loss, options, seed)
+        nodes = grow_tree(X, orders, target.at(float(self.margin)), weights, self.loss, options, seed)
+        if self.ccp_alpha > 0:
+            nodes = prune(nodes, self.ccp_alpha)
         self.tree_ = IntervalTree(nodes, np.isnan(X.max(axis=0)))
         return self
 

@@ -1,0 +1,114 @@
+"""Minimal cost-complexity pruning (Breiman, Friedman, Olshen and Stone, 1984, chapter 3).
+
+Pruning at *alpha* keeps the smallest subtree that minimises ``cost / total weight + alpha * number of leaves``. As
+alpha rises, splits collapse into leaves one after another and none comes back: the *pruning path* is that sequence
+of subtrees. One number per node, the first subtree in which it is a leaf, describes all of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import Bunch
+
+from marginwood._core.nodes import LEAF, NO_FEATURE
+from marginwood._core.prune import collapse_rates
+from marginwood.intervals import BoolArray, FloatArray
+
+__all__ = ["PruningPath", "PruningPathMixin", "prune", "pruning_path"]
+
+# Alphas that differ by less, relatively, differ by rounding: they are one.
+ALPHA_TOLERANCE = 1e-10
+
+
+class PruningPath(NamedTuple):
+    """Every subtree of a grown tree that is best for some alpha, from the whole tree to the root alone."""
+
+    alphas: FloatArray  # rising from 0; a subtree is best from its alpha up to the next one
+    costs: FloatArray  # per unit of total weight
+    n_leaves: npt.NDArray[np.int64]
+    leaf_from: npt.NDArray[np.int64]  # per node: the first subtree in which it is a leaf, or no longer there
+
+    def at(self, alpha: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Which subtree is best for each alpha."""
+        return subtree_at(self.alphas, alpha)
+
+
+def subtree_at(alphas: FloatArray, alpha: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Which subtree of a path with these alphas is best for each alpha."""
+    return np.searchsorted(alphas, alpha, side="right") - 1
+
+
+def pruning_path(nodes: npt.NDArray[np.void]) -> PruningPath:
+    """Find the pruning path of a node table, in O(n log n) for n nodes."""
+    is_split = nodes["children_left"] != LEAF
+    splits, total_weight = nodes[is_split], nodes["weighted_n_node_samples"][0]
+    rates = collapse_rates(nodes) / total_weight
+    distinct = np.unique(rates[is_split])
+    is_last = np.append(np.diff(distinct) > ALPHA_TOLERANCE * distinct[1:], True)[: len(distinct)]
+    alphas = np.append(0.0, distinct[is_last & (distinct > 0)])
+    leaf_from = np.searchsorted(alphas, rates)
+    collapsing = leaf_from[is_split]
+    cost = nodes["impurity"]
+    rise = cost[is_split] - cost[splits["children_left"]] - cost[splits["children_right"]]
+    costs = cost[~is_split].sum() + np.cumsum(np.bincount(collapsing, rise, len(alphas)))
+    n_leaves = len(splits) + 1 - np.cumsum(np.bincount(collapsing, minlength=len(alphas)))
+    return PruningPath(alphas, costs / total_weight, n_leaves, leaf_from)
+
+
+def prune(nodes: npt.NDArray[np.void], alpha: float) -> npt.NDArray[np.void]:
+    """The node table of the smallest subtree that is best for `alpha`; children still come after their parents."""
+    path = pruning_path(nodes)
+    return collapse(nodes, path.leaf_from <= path.at(alpha))
+
+
+def collapse(nodes: npt.NDArray[np.void], is_leaf: BoolArray) -> npt.NDArray[np.void]:
+    """The node table without what is below the leaves; below a leaf, all nodes must be marked as leaves too."""
+    kept_splits = np.flatnonzero(~is_leaf)
+    is_kept = np.zeros(len(nodes), dtype=np.bool_)
+    is_kept[0] = True
+    for side in ("children_left", "children_right"):
+        is_kept[nodes[side][kept_splits]] = True
+    row_of = np.cumsum(is_kept, dtype=np.int32) - np.int32(1)
+    pruned, is_leaf = nodes[is_kept], is_leaf[is_kept]
+    for side in ("children_left", "children_right"):
+        pruned[side] = np.where(is_leaf, LEAF, row_of[pruned[side]])
+    for field, value in (("feature", NO_FEATURE), ("threshold", NO_FEATURE), ("missing_go_to_left", 0)):
+        pruned[field][is_leaf] = value
+    return pruned
+
+
+class PruningPathMixin:
+    """The pruning path of an estimator that grows one tree and has the parameter `ccp_alpha`."""
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Find every alpha at which pruning changes the tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples, 2)
+            Intervals, in any form that `fit` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        Bunch
+            ``ccp_alphas``, rising from 0, and ``impurities``, the cost of the leaves of the tree pruned at each of
+            them. Both are per unit of total sample weight, so that an alpha means the same for data of any
+            size.
+
+        Examples
+        --------
+        >>> from marginwood import MaxMarginIntervalTree
+        >>> path = MaxMarginIntervalTree().cost_complexity_pruning_path([[1], [2], [3]], [0.0, 1.0, 6.0])
+        >>> path.ccp_alphas.round(3).tolist(), path.impurities.round(3).tolist()
+        ([0.0, 0.167, 6.722], [0.0, 0.167, 6.889])
+        """
+        path = pruning_path(clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight).tree_.nodes)
+        return Bunch(ccp_alphas=path.alphas, impurities=path.costs)
