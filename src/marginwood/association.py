@@ -26,17 +26,17 @@ class Split(NamedTuple):
     p_value: float
 
 
-def testable_features(X: FloatArray) -> FloatArray:
+def bounded_features(X: FloatArray) -> FloatArray:
     """Features on [-1, 1], which differences and squares of them neither overflow nor vanish from.
 
     An infinity becomes the greatest or the least finite value; NaN stays.
     """
     is_finite = np.isfinite(X)
-    high = np.where(is_finite, X, -np.inf).max(axis=0)
-    low = np.where(is_finite, X, np.inf).min(axis=0)
-    varies = low < high
-    centre = np.where(varies | (low == high), low / 2 + high / 2, 0.0)
-    return np.clip((X - centre) / np.where(varies, high / 2 - low / 2, 1.0), -1.0, 1.0)
+    has_finite = is_finite.any(axis=0)
+    high = np.where(has_finite, np.where(is_finite, X, -np.inf).max(axis=0), 0.0)
+    low = np.where(has_finite, np.where(is_finite, X, np.inf).min(axis=0), 0.0)
+    half_range = np.where(low < high, high / 2 - low / 2, 1.0)
+    return np.clip((X - (low / 2 + high / 2)) / half_range, -1.0, 1.0)
 
 
 def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArray) -> FloatArray:
@@ -59,9 +59,9 @@ def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArr
     return np.where(constant, 0.0, np.minimum(log_p_values, 0.0))
 
 
-def find_split(node: TrainingData, testable: FloatArray, scores: FloatArray, min_samples_leaf: int) -> Split | None:
+def find_split(node: TrainingData, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int) -> Split | None:
     """The best split of the most significant feature that can be split."""
-    log_p_values = association_log_p_values(testable, scores, node.weight)
+    log_p_values = association_log_p_values(bounded, scores, node.weight)
     deviations = node.weight * (scores - np.average(scores, weights=node.weight))
     for feature in np.argsort(log_p_values, kind="stable"):
         found = _best_threshold(node.X[:, feature], deviations, node.weight, min_samples_leaf)

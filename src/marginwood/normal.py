@@ -67,14 +67,14 @@ def fit_normal(intervals: FloatArray, weight: FloatArray) -> NormalFit:
     for _ in range(MAX_STEPS):
         step = _newton_step(gradient, hessian, at[0], bounds)
         gain = gradient @ step
-        if gain <= 1e-12 * weight.sum():
+        if gain <= 1e-18 * weight.sum():
             break
-        size = 1.0
+        size, rounding = 1.0, 4 * np.finfo(np.float64).eps * abs(value)
         while size > 1e-10:
             trial = at + size * step
             trial[0] = np.clip(trial[0], *bounds)
             following = _log_likelihood(intervals, weight, trial)
-            if following[0] >= value + 1e-4 * size * gain:
+            if following[0] >= value + 1e-4 * size * gain - rounding:
                 break
             size /= 2
         else:
@@ -126,13 +126,11 @@ def _rows(intervals: FloatArray, precision: float, shift: float) -> _Rows:
     # In the upper tail probabilities round to 1: there the interval is mirrored.
     low, high = np.where(lower[wide] + upper[wide] > 0, (-upper[wide], -lower[wide]), (lower[wide], upper[wide]))
     log_high = log_ndtr(high)
-    log_probability = log_high + np.log1p(-np.exp(log_ndtr(low) - log_high))
-    log_likelihood[wide] = log_probability
-    finite = np.isfinite(ends)
-    ends = np.where(finite & wide[:, np.newaxis], ends, 0.0)
-    density = np.zeros_like(ends)
-    density[wide] = np.exp(-(ends[wide] ** 2) / 2 - LOG_SQRT_2PI - log_probability[:, np.newaxis])
-    density *= finite
+    log_likelihood[wide] = log_high + np.log1p(-np.exp(log_ndtr(low) - log_high))
+    is_wide_end = np.isfinite(ends) & wide[:, np.newaxis]
+    ends = np.where(is_wide_end, ends, 0.0)
+    log_density = -(ends**2) / 2 - LOG_SQRT_2PI - log_likelihood[:, np.newaxis]
+    density = np.exp(np.where(is_wide_end, log_density, -np.inf))
     return _Rows(narrow, log_likelihood, z, ends[:, 0], ends[:, 1], density[:, 0], density[:, 1])
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.grow import Options
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
-from marginwood.association import find_split, testable_features
+from marginwood.association import bounded_features, find_split
 from marginwood.base import (
     IntArray,
     IntervalRegressorMixin,
@@ -333,14 +333,14 @@ def _grow(data: TrainingData, options: Options, alpha: float) -> _Grown:
     centre = float(np.median(limits))
     scale = float(np.abs(limits - centre).max()) or 1.0
     data = TrainingData(data.X, (data.intervals - centre) / scale, data.weight)
-    testable = testable_features(data.X)
+    bounded = bounded_features(data.X)
     places, table = [(np.arange(len(data.X)), 0)], []
     for rows, depth in places:
         here = data.rows(rows)
         node, scores = _node_model(here)
         split = None
         if scores is not None and depth < options.max_depth and len(rows) >= options.min_samples_split:
-            split = find_split(here, testable[rows], scores, options.min_samples_leaf)
+            split = find_split(here, bounded[rows], scores, options.min_samples_leaf)
         if split is not None and split.p_value <= alpha:
             x = here.X[:, split.feature]
             goes_left = np.where(np.isnan(x), split.missing_go_to_left, x <= split.threshold)

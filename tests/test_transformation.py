@@ -1,0 +1,283 @@
+"""Transformation trees: the normal model, the tests of association, the tree."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import approx_fprime, minimize
+from scipy.stats import norm
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from marginwood import CensoringStratifiedKFold, TransformationTree, TransformationTreeCV, export_text
+from marginwood.association import association_log_p_values
+from marginwood.datasets import make_linear
+from marginwood.losses import hinge_loss
+from marginwood.metrics import get_scorer
+from marginwood.normal import fit_normal, location_scores, log_likelihoods
+from strategies import one_sided_intervals, tree_problems
+
+
+def expected_failures(estimator):
+    failures = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
+    if estimator.min_samples_leaf != 1:
+        failures["check_sample_weight_equivalence_on_dense_data"] = "sizes of nodes count rows, not weights"
+    return failures
+
+
+@parametrize_with_checks(
+    [TransformationTree(), TransformationTree(min_samples_split=2, min_samples_leaf=1), TransformationTreeCV(cv=3)],
+    expected_failed_checks=expected_failures,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
+
+
+def censored_sample(n=60, seed=0):
+    """Normal draws of mean 3 and scale 2, censored in every way."""
+    rng = np.random.default_rng(seed)
+    value, sides = rng.normal(3, 2, n), rng.exponential(size=(2, n))
+    y = np.column_stack([value - sides[0], value + sides[1]])
+    kind = rng.integers(5, size=n)
+    y[kind == 0, 0] = -inf
+    y[kind == 1, 1] = inf
+    y[kind == 2] = value[kind == 2, None]
+    y[kind == 3, 1] = y[kind == 3, 0] + 1e-9
+    return y, rng.uniform(0.5, 2, n)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ((1.5, 1.5), norm.logpdf(1.5, 1, 2)),
+        ((0.0, 3.0), np.log(norm.cdf(3, 1, 2) - norm.cdf(0, 1, 2))),
+        ((2.0, inf), norm.logsf(2, 1, 2)),
+        ((-inf, 2.0), norm.logcdf(2, 1, 2)),
+        ((2.0, 2.0 + 1e-9), norm.logpdf(2, 1, 2) + np.log((2 + 1e-9) - 2)),
+        ((60.0, inf), norm.logsf(60, 1, 2)),
+        ((60.0, 62.0), norm.logsf(60, 1, 2) + np.log1p(-np.exp(norm.logsf(62, 1, 2) - norm.logsf(60, 1, 2)))),
+    ],
+)
+def test_log_likelihoods_of_all_kinds_of_censoring(row, expected):
+    np.testing.assert_allclose(log_likelihoods(np.array([row]), 1.0, 2.0), expected, rtol=1e-9)
+
+
+def test_scores_are_derivatives_of_the_log_likelihoods_in_the_mean():
+    y, _ = censored_sample()
+    y = np.vstack([y, [[40, inf], [-inf, -40], [40, 41], [2, 2 + 1e-4], [2, 2 + 1e-6]]])
+    step = 1e-5
+    slope = (log_likelihoods(y, 1 + step, 2.0) - log_likelihoods(y, 1 - step, 2.0)) / (2 * step)
+    np.testing.assert_allclose(location_scores(y, 1.0, 2.0), slope, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_fit_is_a_maximum_of_the_likelihood(seed):
+    y, weight = censored_sample(seed=seed)
+
+    def negative(parameters):
+        return -weight @ log_likelihoods(y, parameters[0], np.exp(parameters[1]))
+
+    fit = fit_normal(y, weight)
+    at = np.array([fit.mean, np.log(fit.scale)])
+    np.testing.assert_allclose(fit.log_likelihood, -negative(at), rtol=1e-12)
+    np.testing.assert_allclose(weight @ location_scores(y, fit.mean, fit.scale), 0, atol=1e-8)
+    np.testing.assert_allclose(approx_fprime(at, negative, 1e-7), 0, atol=1e-3)
+    other = minimize(negative, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
+    np.testing.assert_allclose(other.x, at, atol=1e-5)
+
+
+def test_without_censoring_the_fit_is_mean_and_standard_deviation():
+    values = np.random.default_rng(0).normal(size=50)
+    fit = fit_normal(np.column_stack([values, values]), np.ones(50))
+    np.testing.assert_allclose([fit.mean, fit.scale], [values.mean(), values.std()], rtol=1e-9)
+
+
+def test_a_likelihood_without_maximum_still_gives_a_finite_fit():
+    y = np.array([[1, inf]] * 5 + [[-inf, 0]] * 3)  # wider and wider distributions fit better and better
+    fit = fit_normal(y, np.ones(8))
+    np.testing.assert_allclose(fit.scale, 100)
+    np.testing.assert_allclose(location_scores(y, fit.mean, fit.scale).sum(), 0, atol=1e-9)
+
+
+def test_p_values_are_those_of_permutations():
+    rng = np.random.default_rng(0)
+    x, scores = rng.normal(size=40), rng.normal(size=40)
+    scores += 0.3 * x
+    found = np.exp(association_log_p_values(x[:, None], scores, np.ones(40))[0])
+    permuted = np.array([x @ rng.permutation(scores) for _ in range(20_000)])
+    centred = x @ scores - x.sum() * scores.mean()
+    share = np.mean(np.abs(permuted - x.sum() * scores.mean()) >= abs(centred))
+    assert 0.005 < share < 0.5
+    np.testing.assert_allclose(found, share, rtol=0.1)
+
+
+def test_p_values_are_adjusted_for_the_features_that_vary():
+    rng = np.random.default_rng(0)
+    x, scores, weight = rng.normal(size=(40, 1)), rng.normal(size=40), rng.integers(1, 4, size=40).astype(float)
+    scores += x[:, 0]
+    alone = association_log_p_values(x, scores, weight)[0]
+    among = association_log_p_values(np.column_stack([x, x, np.ones(40), np.full(40, nan)]), scores, weight)
+    np.testing.assert_allclose(among, [alone + np.log(2)] * 2 + [0, 0])
+    repeated = association_log_p_values(
+        *(np.repeat(a, weight.astype(int), axis=0) for a in (x, scores)), np.ones(int(weight.sum()))
+    )
+    np.testing.assert_allclose(repeated, alone)
+
+
+def test_missing_values_are_left_out_of_a_test():
+    rng = np.random.default_rng(0)
+    x, scores = rng.normal(size=(40, 1)), rng.normal(size=40)
+    with_missing = np.vstack([x, np.full((5, 1), nan)])
+    found = association_log_p_values(with_missing, np.append(scores, np.full(5, 50.0)), np.ones(45))
+    np.testing.assert_allclose(found, association_log_p_values(x, scores, np.ones(40)))
+
+
+def step_problem(n=200, seed=0):
+    """A step of the second of three features, with rows of every kind of censoring."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 3))
+    value = np.where(X[:, 1] > 0.6, 4.0, 0.0) + rng.normal(scale=0.5, size=n)
+    y = np.column_stack([value - rng.exponential(size=n), value + rng.exponential(size=n)])
+    y[::5, 0], y[1::5, 1] = -inf, inf
+    return X, y
+
+
+def test_the_first_split_finds_the_step():
+    X, y = step_problem()
+    tree = TransformationTree().fit(X, y)
+    assert tree.tree_.feature[0] == 1
+    np.testing.assert_allclose(tree.tree_.threshold[0], 0.6, atol=0.02)
+    np.testing.assert_allclose(tree.predict([[0.5, 0.1, 0.5], [0.5, 0.9, 0.5]]), [0, 4], atol=0.3)
+    assert tree.score(X, y) > 0.9
+    assert tree.p_values_[0] < 1e-10
+
+
+def test_the_threshold_separates_the_scores_best():
+    X, y = step_problem(60)
+    root = TransformationTree(max_depth=1, min_samples_leaf=5, min_samples_split=10).fit(X, y).tree_
+    fit = fit_normal(y, np.ones(60))
+    scores = location_scores(y, fit.mean, fit.scale)
+    x = X[:, root.feature[0]]
+
+    def statistic(threshold):
+        left = x <= threshold
+        return (scores[left].mean() - scores[~left].mean()) ** 2 * left.sum() * (~left).sum()
+
+    candidates = [statistic(t) for t in np.sort(x)[4:-5]]
+    np.testing.assert_allclose(statistic(root.threshold[0]), max(candidates))
+
+
+def test_without_signal_a_tree_is_seldom_split():
+    n_split = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n_split += TransformationTree(alpha=0.1).fit(rng.normal(size=(50, 5)), rng.normal(size=50)).get_n_leaves() > 1
+    assert n_split <= 12  # 6 expected; more than 12 has probability 0.005
+
+
+def test_a_smaller_level_of_significance_gives_a_part_of_the_tree():
+    X, y = step_problem()
+    large, small = (TransformationTree(alpha=alpha).fit(X, y) for alpha in (0.9, 1e-8))
+    assert 1 < small.get_n_leaves() < large.get_n_leaves()
+    assert small.get_depth() <= large.get_depth()
+    # Every leaf of the larger tree lies in one leaf of the smaller.
+    pairs = {(a, b) for a, b in zip(large.apply(X), small.apply(X), strict=True)}
+    assert len(pairs) == large.get_n_leaves()
+    assert (small.p_values_[small.tree_.children_left != -1] <= 1e-8).all()
+
+
+def test_leaves_keep_their_least_size_and_depth():
+    X, y = step_problem()
+    tree = TransformationTree(alpha=1.0, min_samples_leaf=15, min_samples_split=40, max_depth=3).fit(X, y)
+    assert np.bincount(tree.apply(X))[tree.tree_.children_left == -1].min() >= 15
+    assert tree.tree_.n_node_samples[tree.tree_.children_left != -1].min() >= 40
+    assert tree.get_depth() == 3
+
+
+@given(y=one_sided_intervals())
+def test_one_kind_of_censoring_falls_back_to_the_least_extreme_limit(y):
+    tree = TransformationTree(alpha=1.0, min_samples_split=2, min_samples_leaf=1).fit(np.arange(len(y))[:, None], y)
+    limit = y[:, 1].min() if np.isinf(y[0, 0]) else y[:, 0].max()
+    np.testing.assert_allclose(tree.predict([[0.0]]), limit, rtol=1e-12, atol=1e-12)
+    assert tree.get_n_leaves() == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
+@given(problem=tree_problems(), alpha=st.sampled_from([0.05, 1.0]))
+def test_any_data_gives_finite_predictions_between_the_limits(problem, alpha):
+    X, y, weights = problem
+    tree = TransformationTree(alpha=alpha, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
+    counted = y if weights is None else y[weights > 0]
+    limits = counted[np.isfinite(counted)]
+    prediction = tree.predict(X)
+    rounding = 1e-9 * (1 + np.abs(limits).max())
+    assert (prediction >= limits.min() - rounding).all()
+    assert (prediction <= limits.max() + rounding).all()
+    # Leaves count the rows of positive weight that have a limit.
+    kept = np.isfinite(y).any(axis=1) & (True if weights is None else weights > 0)
+    counts = np.bincount(tree.apply(X)[kept], minlength=tree.tree_.node_count)
+    is_leaf = tree.tree_.children_left == -1
+    np.testing.assert_array_equal(counts[is_leaf], tree.tree_.n_node_samples[is_leaf])
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e-100), (0.0, 1e100)])
+def test_offset_and_unit_of_the_target_do_not_change_the_tree(shift, scale):
+    X, y = step_problem()
+    tree = TransformationTree(alpha=0.5).fit(X, y)
+    other = TransformationTree(alpha=0.5).fit(X, (y + shift) * scale)
+    np.testing.assert_array_equal(tree.tree_.feature, other.tree_.feature)
+    np.testing.assert_allclose(tree.tree_.threshold, other.tree_.threshold)
+    np.testing.assert_allclose(other.predict(X) / scale - shift, tree.predict(X), atol=1e-5)
+
+
+def test_offset_and_unit_of_a_feature_do_not_change_the_leaves():
+    X, y = step_problem()
+    leaves = TransformationTree(alpha=0.5).fit(X, y).apply(X)
+    units = np.array([2.0**300, 2.0**-300, 1.0])
+    np.testing.assert_array_equal(TransformationTree(alpha=0.5).fit(X * units, y).apply(X * units), leaves)
+
+
+def test_infinities_and_missing_values_in_features_are_data():
+    X, y = step_problem()
+    X[:, 1] = np.where(X[:, 1] < 0.1, -inf, np.where(X[:, 1] > 0.9, inf, X[:, 1]))
+    high = X[:, 1] > 0.6
+    X[np.flatnonzero(high)[:20], 1] = nan
+    tree = TransformationTree().fit(X, y)
+    np.testing.assert_allclose(tree.predict([[0.5, -inf, 0.5], [0.5, inf, 0.5], [0.5, nan, 0.5]]), [0, 4, 4], atol=0.6)
+
+
+def test_a_fitted_tree_can_be_drawn():
+    X, y = step_problem()
+    assert "dose <= 0.6" in export_text(TransformationTree().fit(X, y), feature_names=["age", "dose", "mass"])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.5, nan])
+def test_a_level_outside_0_to_1_is_refused(alpha):
+    with pytest.raises(ValueError, match="alpha: expected numbers in"):
+        TransformationTree(alpha=alpha).fit(*step_problem())
+
+
+def test_cross_validation_scores_what_a_fit_on_the_fold_predicts():
+    X, y = step_problem(120)
+    splitter = CensoringStratifiedKFold(3)
+    search = TransformationTreeCV(alphas=[0.9, 1e-4, 1e-30], cv=splitter).fit(X, y)
+    np.testing.assert_array_equal(search.alphas_, [1e-30, 1e-4, 0.9])
+    for fold, (train, test) in enumerate(splitter.split(X, y)):
+        for place, alpha in enumerate(search.alphas_):
+            tree = TransformationTree(alpha=alpha).fit(X[train], y[train])
+            np.testing.assert_allclose(search.mse_path_[place, fold], hinge_loss(y[test], tree.predict(X[test])).mean())
+    assert search.alpha_ > 1e-30
+    whole = TransformationTree(alpha=search.alpha_).fit(X, y)
+    np.testing.assert_array_equal(search.predict(X), whole.predict(X))
+
+
+def test_grid_search_and_the_built_in_search_beat_a_constant_on_a_line():
+    X, y = make_linear(random_state=0)
+    scorer = get_scorer("interval_d2")
+    search = GridSearchCV(TransformationTree(), {"alpha": [1e-4, 0.05]}, scoring=scorer, cv=CensoringStratifiedKFold(3))
+    assert search.fit(X, y).best_score_ > 0.7
+    X_test, y_test = make_linear(random_state=1)
+    assert TransformationTreeCV(selection="1se").fit(X, y).score(X_test, y_test) > 0.7
