@@ -1,7 +1,30 @@
+"""Simulations, intervals made of regressions, data files, and downloads from a server on this machine."""
+
+import hashlib
+import io
+import os
+import tarfile
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import inf, nan
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
 
-from marginwood.datasets import make_absolute, make_linear, make_sine
+from marginwood import MaxMarginIntervalTree, archives
+from marginwood.datasets import (
+    fetch_paper_data,
+    load_folder,
+    load_npz,
+    make_absolute,
+    make_intervals_from_regression,
+    make_linear,
+    make_sine,
+)
+from marginwood.intervals import censoring_kind
 
 SIGNALS = {
     make_sine: np.sin,
@@ -35,9 +58,10 @@ def test_lower_is_below_upper_and_one_end_is_finite(make):
 
 
 @each_maker
-def test_a_fifth_of_each_end_is_open(make):
+def test_a_fifth_of_the_rows_has_one_open_end_and_either_end_is_as_likely(make):
     _, y = make(20_000, 1, random_state=0)
-    np.testing.assert_allclose(np.isinf(y).mean(axis=0), 0.2, atol=0.01)
+    np.testing.assert_allclose(np.isinf(y).any(axis=1).mean(), 0.2, atol=0.01)
+    np.testing.assert_allclose(np.isinf(y).mean(axis=0), 0.1, atol=0.01)
 
 
 @each_maker
@@ -75,3 +99,261 @@ def test_makers_share_features_for_one_seed():
 def test_counts_below_one_are_refused_by_name(argument):
     with pytest.raises(ValueError, match=f"{argument}: .* got 0"):
         make_sine(**{argument: 0})
+
+
+def test_intervals_of_a_regression_hold_the_values_in_the_mix_that_was_asked_for():
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    values = 5 + 3 * X[:, 0]
+    X_same, y = make_intervals_from_regression(
+        X, values, width=0.4, left=0.1, right=0.3, uncensored=0.2, random_state=0
+    )
+    np.testing.assert_array_equal(X_same, X)
+    assert ((y[:, 0] <= values) & (values <= y[:, 1])).all()
+    kind = censoring_kind(y)
+    shares = {"left": 0.1, "right": 0.3, "uncensored": 0.2, "interval": 0.4}
+    for name, share in shares.items():
+        np.testing.assert_allclose((kind == name).mean(), share, atol=0.01)
+    np.testing.assert_allclose(np.diff(y[kind == "interval"]).mean(), 0.4 * values.std(), rtol=0.02)
+
+
+def test_intervals_of_a_regression_can_be_learnt_and_repeat_with_their_seed():
+    X, y = make_intervals_from_regression(*load_diabetes(return_X_y=True), random_state=0)
+    assert MaxMarginIntervalTree(max_depth=3).fit(X, y).score(X, y) > 0.4
+    np.testing.assert_array_equal(y, make_intervals_from_regression(*load_diabetes(return_X_y=True), random_state=0)[1])
+    all_left = make_intervals_from_regression(X, X[:, 0], left=1, right=0)[1]
+    assert set(censoring_kind(all_left)) == {"left"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"left": 0.6, "right": 0.6}, "left, right, uncensored: .* at most 1"),
+        ({"left": -0.1}, "left, right, uncensored: "),
+        ({"width": -1.0}, "width: "),
+        ({"y": [1.0, nan]}, "X, y: "),
+        ({"y": [1.0]}, "X, y: "),
+    ],
+)
+def test_a_mix_that_cannot_be_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_intervals_from_regression(**{"X": [[1.0], [2.0]], "y": [1.0, 2.0]} | arguments)
+
+
+FILES = {
+    "features.csv": '"a","b"\n1.5,NA\n-Inf,2\n3,4\n',
+    "targets.csv": "lower,upper\n-Inf,2\n1,1\n0.5,Inf\n",
+    "folds.csv": "fold\n1\n2\n1\n",
+}
+
+
+def write_folder(folder, **changes):
+    folder.mkdir(exist_ok=True)
+    for name, text in (FILES | {f"{key}.csv": value for key, value in changes.items()}).items():
+        if text is not None:
+            (folder / name).write_text(text)
+    return folder
+
+
+def test_a_folder_of_csv_files_is_read(tmp_path):
+    data = load_folder(write_folder(tmp_path / "toy set"))
+    np.testing.assert_array_equal(data.X, [[1.5, nan], [-inf, 2], [3, 4]])
+    np.testing.assert_array_equal(data.y, [[-inf, 2], [1, 1], [0.5, inf]])
+    np.testing.assert_array_equal(data.folds, [1, 2, 1])
+    assert (data.feature_names, data.name) == (["a", "b"], "toy set")
+
+
+def test_folds_may_be_absent(tmp_path):
+    assert load_folder(write_folder(tmp_path / "toy", folds=None)).folds is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": "a,b\n1,2\n1\n"}, r"features.csv: expected 2 columns, got 1 in row 1"),
+        ({"features": "a\nx\n"}, r"features.csv: could not convert string to float: 'x' in row 0"),
+        ({"folds": "fold\n1\n"}, "expected one number of rows"),
+        ({"targets": "lower,upper\n2,1\n1,1\n1,1\n"}, "y: upper < lower in 1 of 3"),
+    ],
+)
+def test_a_folder_that_is_no_data_set_is_refused(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        load_folder(write_folder(tmp_path / "toy", **changes))
+
+
+def test_an_npz_file_is_read(tmp_path):
+    X, y = make_sine(10, 2, random_state=0)
+    np.savez(tmp_path / "sine.npz", X=X, y=y, folds=np.arange(10) % 5 + 1, feature_names=np.array(["a", "b"]))
+    data = load_npz(tmp_path / "sine.npz")
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.y, y)
+    assert data.folds.max() == 5
+    assert (data.feature_names, data.name) == (["a", "b"], "sine")
+
+
+def test_an_npz_file_without_targets_or_with_pickles_is_refused(tmp_path):
+    np.savez(tmp_path / "no_targets.npz", X=[[1.0]])
+    with pytest.raises(ValueError, match="expected arrays X and y, got X"):
+        load_npz(tmp_path / "no_targets.npz")
+    np.savez(tmp_path / "pickled.npz", X=[[1.0]], y=np.array([(0, None)], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        load_npz(tmp_path / "pickled.npz")
+
+
+def zip_of(files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+def tar_of(files):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+SETS = {f"repo-main/{folder}/{name}": text for folder in ("servo", "toy (2)") for name, text in FILES.items()}
+ZIP = zip_of(SETS | {"repo-main/README.md": "not data", "repo-main/servo/notes.txt": "not data"})
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves what the server's table says: status, headers, body."""
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        status, headers, body = self.server.table.get(self.path, (404, {}, b""))
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | headers).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.table, server.asked = {"/data.zip": (200, {}, ZIP)}, []
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def files_below(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("body", [ZIP, tar_of(SETS)], ids=["zip", "tar"])
+def test_the_papers_data_is_downloaded_once(server, tmp_path, body):
+    server.table["/data.zip"] = (200, {}, body)
+    digest = hashlib.sha256(body).hexdigest()
+    folders = fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip", sha256=digest)
+    assert list(folders) == ["servo", "toy (2)"]
+    np.testing.assert_array_equal(load_folder(folders["toy (2)"]).folds, [1, 2, 1])
+    assert len(files_below(tmp_path)) == 6
+    assert fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip") == folders
+    assert server.asked == ["/data.zip"]
+
+
+def test_the_page_of_a_repository_leads_to_its_archive(server, tmp_path):
+    server.table |= {
+        "/short": (302, {"Location": f"{server.url}/owner/repo"}, b""),
+        "/owner/repo": (200, {"Content-Type": "text/html; charset=utf-8"}, b"<html>"),
+        "/owner/repo/archive/HEAD.zip": (200, {"Content-Type": "application/zip"}, ZIP),
+    }
+    assert "servo" in fetch_paper_data(data_home=tmp_path, url=f"{server.url}/short")
+
+
+def test_the_data_home_comes_from_the_environment(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("MARGINWOOD_DATA", os.fspath(tmp_path / "deep" / "home"))
+    folders = fetch_paper_data(url=f"{server.url}/data.zip")
+    assert folders["servo"] == tmp_path / "deep" / "home" / "paper" / "servo"
+
+
+PAGE = (200, {"Content-Type": "text/html"}, b"<html>")
+BAD_ANSWERS = {
+    "truncated": ((200, {"Content-Length": str(len(ZIP))}, ZIP[:-100]), "broke off after .* of"),
+    "truncated without a length": ((200, {"Transfer-Encoding": "chunked"}, b"ff\r\nabc"), "incomplete"),
+    "cut before it was sent": ((200, {}, ZIP[:-100]), "expected a zip or tar archive"),
+    "flipped bits": ((200, {}, ZIP[:60] + bytes(byte ^ 255 for byte in ZIP[60:70]) + ZIP[70:]), "damaged"),
+    "damaged tar": ((200, {}, tar_of(SETS)[:-60]), "damaged|expected a zip"),
+    "not an archive": ((200, {}, b"hello"), "expected a zip or tar archive"),
+    "a page": (PAGE, "got a web page|answered 404"),
+    "server error": ((500, {}, b""), "answered 500"),
+    "nothing of use": ((200, {}, zip_of({"a/b.txt": ""})), "holds no file named features.csv"),
+    "path outside": ((200, {}, zip_of(SETS | {"../../evil/features.csv": "a"})), r"'\.\./\.\./evil/features.csv'"),
+    "absolute path": ((200, {}, tar_of({"/etc/features.csv": "a"})), "not inside a folder"),
+    "no folder": ((200, {}, zip_of({"features.csv": "a"})), "not inside a folder"),
+    "a file twice": ((200, {}, zip_of({"x/s/features.csv": "a", "y/s/features.csv": "b"})), "two files at s/features"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ANSWERS)
+def test_a_bad_answer_raises_and_leaves_nothing_behind(server, tmp_path, case):
+    answer, message = BAD_ANSWERS[case]
+    server.table["/data.zip"] = answer
+    # The server closes the connection after each answer, which ends those that are too short.
+    with pytest.raises(OSError, match=f"{server.url}/data.zip: .*({message})"):
+        fetch_paper_data(data_home=tmp_path / "home", url=f"{server.url}/data.zip", timeout=10)
+    assert list((tmp_path / "home").iterdir()) == []
+    assert files_below(tmp_path) == []
+
+
+def test_a_wrong_checksum_raises_and_leaves_nothing_behind(server, tmp_path):
+    with pytest.raises(OSError, match=r"expected a file of sha256 0000, got [0-9a-f]{64}"):
+        fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip", sha256="0000")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_download_leaves_nothing_behind_and_can_be_repeated(server, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archives, "_check_digest", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip")
+    assert list(tmp_path.iterdir()) == []
+    assert len(fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip")) == 2
+
+
+def test_offline_the_error_says_what_to_do(server, tmp_path):
+    server.server_close()
+    url = f"{server.url}/data.zip"
+    with pytest.raises(OSError, match=r"cannot be reached .* Check the connection, .* pass a file://"):
+        fetch_paper_data(data_home=tmp_path, url=url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_archive_on_disk_is_taken_by_its_address(tmp_path):
+    archive = tmp_path / "archive.zip"
+    archive.write_bytes(ZIP)
+    assert "servo" in fetch_paper_data(data_home=tmp_path / "home", url=archive.as_uri())
+
+
+def test_nothing_is_downloaded_when_that_is_forbidden(tmp_path):
+    with pytest.raises(OSError, match="download_if_missing is False"):
+        fetch_paper_data(data_home=tmp_path, download_if_missing=False)
+
+
+def test_two_processes_that_download_at_once_both_succeed(server, tmp_path, monkeypatch):
+    def other_is_faster(*arguments):
+        monkeypatch.undo()
+        fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip")
+        return archives._unpack(*arguments)
+
+    monkeypatch.setattr(archives, "_unpack", other_is_faster)
+    assert len(fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip")) == 2
+    assert [path.name for path in Path(tmp_path).iterdir()] == ["paper"]

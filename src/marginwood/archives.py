@@ -1,0 +1,131 @@
+"""Downloading an archive and unpacking files of it: all of it arrives, or nothing does.
+
+A download goes into a hidden folder beside its destination. It is checked there and renamed at the end, so that what
+has its final name is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import tarfile
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+__all__ = ["fetch_files"]
+
+CHUNK = 1 << 20
+
+
+def fetch_files(
+    url: str, destination: Path, names: frozenset[str], *, sha256: str | None = None, timeout: float = 60.0
+) -> None:
+    """Download a zip or tar archive and unpack the files of some names to ``destination / folder / name``.
+
+    `folder` is the last folder of a file's path in the archive. The address may also be the page of a GitHub
+    repository, whose archive is taken. Raises OSError, with the address and the reason, if anything goes wrong.
+    """
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=destination.parent) as folder:
+        archive, unpacked = Path(folder, "archive"), Path(folder, "unpacked")
+        unpacked.mkdir()
+        try:
+            _download(url, archive, timeout)
+            _check_digest(archive, sha256)
+            n_files = _unpack(archive, unpacked, names)
+        except (
+            OSError,
+            http.client.HTTPException,
+            zipfile.BadZipFile,
+            tarfile.TarError,
+            zlib.error,
+            EOFError,
+        ) as error:
+            raise OSError(f"{url}: {_reason(error)} Nothing was written to {destination}.") from error
+        if not n_files:
+            raise OSError(f"{url}: the archive holds no file named {' or '.join(sorted(names))}.")
+        # Another process may have been faster; what it wrote is whole too.
+        with suppress(OSError):
+            unpacked.rename(destination)
+    if not destination.is_dir():
+        raise OSError(f"{destination}: cannot be written.")
+
+
+def _download(url: str, path: Path, timeout: float) -> None:
+    """Write what an address holds to a file; raise if less arrives than was announced."""
+    with urllib.request.urlopen(url, timeout=timeout) as response:
+        is_page = response.headers.get_content_type() == "text/html"
+        page = response.url.rstrip("/")
+        if not is_page:
+            expected, received = response.headers.get("Content-Length"), 0
+            with path.open("wb") as file:
+                while chunk := response.read(CHUNK):
+                    received += file.write(chunk)
+            if expected is not None and received != int(expected):
+                raise OSError(f"the download broke off after {received} of {expected} bytes. Try again.")
+    if is_page:
+        if page.endswith(".zip"):
+            raise OSError("expected a zip or tar archive, got a web page.")
+        _download(f"{page}/archive/HEAD.zip", path, timeout)
+
+
+def _check_digest(path: Path, sha256: str | None) -> None:
+    """Raise unless the file has the digest that is expected, if any is."""
+    if sha256 is not None:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != sha256.lower():
+            raise OSError(f"expected a file of sha256 {sha256}, got {found}.")
+
+
+def _unpack(archive: Path, folder: Path, names: frozenset[str]) -> int:
+    """Write the wanted files of an archive; returns how many. Paths that lead elsewhere raise."""
+    n_files = 0
+    for path, content in _read(archive, names):
+        parts = PurePosixPath(path.replace("\\", "/")).parts
+        if len(parts) < 2 or ".." in parts or parts[0] == "/" or ":" in parts[0]:
+            raise OSError(f"the archive holds a file at {path!r}, which is not inside a folder of it.")
+        target = folder / parts[-2] / parts[-1]
+        target.parent.mkdir(exist_ok=True)
+        if target.exists():
+            raise OSError(f"the archive holds two files at {parts[-2]}/{parts[-1]}.")
+        target.write_bytes(content)
+        n_files += 1
+    return n_files
+
+
+def _read(archive: Path, names: frozenset[str]) -> Iterator[tuple[str, bytes]]:
+    """Path and content of the files of wanted names in a zip or tar archive; their checksums are verified."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as zipped:
+            for member in zipped.infolist():
+                if PurePosixPath(member.filename).name in names:
+                    yield member.filename, zipped.read(member)
+    elif tarfile.is_tarfile(archive):
+        with tarfile.open(archive) as tar:
+            for entry in tar:
+                file = tar.extractfile(entry) if entry.isfile() else None
+                if file is not None and PurePosixPath(entry.name).name in names:
+                    yield entry.name, file.read()
+    else:
+        raise OSError("expected a zip or tar archive, got something else.")
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, for people."""
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server answered {error.code} {error.reason}."
+    if isinstance(error, urllib.error.URLError | TimeoutError):
+        reason = getattr(error, "reason", error)
+        return (
+            f"cannot be reached ({reason}). Check the connection, or download it elsewhere and pass a file:// address."
+        )
+    if isinstance(error, OSError):
+        return str(error)
+    return f"the archive is damaged or incomplete ({error}). Try again."
