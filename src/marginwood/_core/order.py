@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.jit import borrow, inner, kernel, leading_zeros
+from marginwood._core.jit import borrow, inlined, inner, kernel, leading_zeros
 
 SAMPLE_MASK = np.int32(0x7FFFFFFF)
 NEW_VALUE = np.int32(-0x80000000)
@@ -22,6 +22,7 @@ HALF = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 SIGN_BIT = np.uint64(0x8000000000000000)
 NAN_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
+INFINITY_KEY = np.uint64(0x7FF0000000000000)
 SHORT_RUN = 32
 
 
@@ -31,17 +32,17 @@ def _make_keys_sortable(keys):
 
     -0.0 becomes 0.0.
     """
-    differ = np.uint64(0)
+    keys = borrow(keys)
+    differ, first = np.uint64(0), NAN_KEY
     for i in range(keys.shape[0]):
         key = keys[i]
-        if key << np.uint64(1) > np.uint64(0xFFE0000000000000):
-            key = NAN_KEY
-        elif key == SIGN_BIT or key == 0:
-            key = SIGN_BIT
-        else:
-            key = ~key if key & SIGN_BIT else key | SIGN_BIT
+        key = np.uint64(0) if key == SIGN_BIT else key
+        is_nan = (key & ~SIGN_BIT) > INFINITY_KEY
+        key ^= SIGN_BIT if key < SIGN_BIT else NAN_KEY
+        key = NAN_KEY if is_nan else key
+        first = key if i == 0 else first
         keys[i] = key
-        differ |= key ^ keys[0]
+        differ |= key ^ first
     return differ
 
 
@@ -81,6 +82,15 @@ def _sort_words(words, spare, counts):
             spare[i] = words[i]
 
 
+@inlined
+def _sort_pair(words, start, keys):
+    """Finish a run of two words."""
+    a, b = words[start], words[start + 1]
+    in_order = keys[np.int64(a & LOW_HALF)] <= keys[np.int64(b & LOW_HALF)]
+    words[start] = a if in_order else b
+    words[start + 1] = b if in_order else a
+
+
 @inner
 def _sort_run(words, spare, counts, keys):
     """Finish a run of words whose keys share their upper bits."""
@@ -107,27 +117,29 @@ def _sort_run(words, spare, counts, keys):
 
 @inner
 def argsort(keys, words, spare, counts):
-    """Fill `words` so that their lower halves are the stable order of `keys`, a view of doubles; spoils `keys`.
+    """Sort words by key, stably: the lower half of a word is the position of its key.
 
-    The 32 highest bits in which the keys differ are sorted together with the position in one 64-bit word;
-    what they leave undecided are short runs. At 10^6 values this takes half the time of a radix sort of
-    whole keys.
+    `keys` are the bits of doubles; they are spoilt. The 32 highest bits in which the keys differ are sorted together
+    with the position in one 64-bit word; what they leave undecided are short runs. At 10^6 values this
+    takes half the time of a radix sort of whole keys.
     """
     keys, words, spare = borrow(keys), borrow(words), borrow(spare)
-    n = keys.shape[0]
+    n = words.shape[0]
     differ = _make_keys_sortable(keys)
-    shift = np.uint64(max(0, 32 - leading_zeros(differ)) if differ != 0 else 0)
-    for i in range(n):
-        words[i] = (((keys[i] >> shift) & LOW_HALF) << HALF) | np.uint64(i)
     if differ == 0:
         return
+    shift = np.uint64(max(0, 32 - leading_zeros(differ)))
+    for i in range(n):
+        words[i] |= ((keys[np.int64(words[i])] >> shift) & LOW_HALF) << HALF
     _sort_words(words, spare, counts)
     if shift == 0:
         return
     start = 0
     for stop in range(1, n + 1):
         if stop == n or (words[stop] >> HALF) != (words[start] >> HALF):
-            if stop - start > 1:
+            if stop - start == 2:
+                _sort_pair(words, start, keys)
+            elif stop - start > 2:
                 _sort_run(words[start:stop], spare[start:stop], counts, keys)
             start = stop
 
@@ -161,7 +173,7 @@ def _sort_columns(X, orders, keys, words, spare, counts):
     n_samples, n_features = X.shape
     for feature in range(n_features):
         for i in range(n_samples):
-            values[i] = X[i, feature]
+            values[i], words[i] = X[i, feature], np.uint64(i)
         argsort(keys, words, spare, counts)
         last = np.nan
         for i in range(n_samples):
@@ -177,39 +189,34 @@ def sort_limits(intervals, kind, exact):
 
     With `exact`, of the rows whose two limits are equal, otherwise of the other rows.
     """
-    n_samples = len(intervals)
-    limits, values = np.empty(n_samples, dtype=np.int32), np.empty(n_samples)
-    n_limits = _collect(intervals, kind, exact, limits, values)
-    limits, values, workspace = limits[:n_limits], values[:n_limits], make_workspace(n_limits)
-    in_order, values_in_order = np.empty_like(limits), np.empty_like(values)
-    _sort_pairs(limits, values, in_order, values_in_order, *workspace)
-    return in_order, values_in_order
+    workspace = make_workspace(len(intervals))
+    n_limits = _collect(intervals, kind, exact, workspace.keys, workspace.words)
+    words, spare = workspace.words[:n_limits], workspace.spare[:n_limits]
+    limits, values = np.empty(n_limits, dtype=np.int32), np.empty(n_limits)
+    _sort_collected(intervals, kind, limits, values, workspace.keys, words, spare, workspace.counts)
+    return limits, values
 
 
 @kernel
-def _collect(intervals, kind, exact, limits, values):
-    """Collect the limits that `sort_limits` sorts; return their number."""
-    intervals, limits, values = borrow(intervals), borrow(limits), borrow(values)
+def _collect(intervals, kind, exact, keys, words):
+    """Put the limits that `sort_limits` sorts into `words`; return their number."""
+    intervals, words, values = borrow(intervals), borrow(words), borrow(keys.view(np.float64))
     n_limits = 0
     for i in range(intervals.shape[0]):
-        value = intervals[i, kind]
-        limits[n_limits], values[n_limits] = 2 * i + kind, value
+        words[n_limits] = np.uint64(i)
+        values[i] = intervals[i, kind]
         is_exact = intervals[i, 0] == intervals[i, 1]
-        n_limits += is_exact == exact and -np.inf < value < np.inf
+        n_limits += is_exact == exact and -np.inf < values[i] < np.inf
     return n_limits
 
 
 @kernel
-def _sort_pairs(limits, values, limits_in_order, values_in_order, keys, words, spare, counts):
-    limits, values, words = borrow(limits), borrow(values), borrow(words)
-    limits_in_order, values_in_order = borrow(limits_in_order), borrow(values_in_order)
-    copies = keys.view(np.float64)
-    for i in range(values.shape[0]):
-        copies[i] = values[i]
+def _sort_collected(intervals, kind, limits, values, keys, words, spare, counts):
+    intervals, limits, values, words = borrow(intervals), borrow(limits), borrow(values), borrow(words)
     argsort(keys, words, spare, counts)
-    for i in range(values.shape[0]):
-        place = np.int64(words[i] & LOW_HALF)
-        limits_in_order[i], values_in_order[i] = limits[place], values[place]
+    for i in range(words.shape[0]):
+        sample = np.int64(words[i] & LOW_HALF)
+        limits[i], values[i] = 2 * sample + kind, intervals[sample, kind]
 
 
 def merge_limits(limits_a, values_a, limits_b, values_b):

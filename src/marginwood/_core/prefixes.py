@@ -4,7 +4,7 @@ import numpy as np
 
 from marginwood._core import descent, hinge, rankset
 from marginwood._core.hinge import LINEAR, LOWER
-from marginwood._core.jit import borrow, inner, kernel
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inner, kernel, prefetch
 from marginwood._core.samples import put_sentinels
 from marginwood._core.split import MOVES_PER_LIMIT
 
@@ -15,10 +15,13 @@ def rank_all(limits, breakpoints, weights, ranks_of, points, loss):
     limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
     ranks_of, points = borrow(ranks_of), borrow(points)
     put_sentinels(points, limits.shape[0])
+    uniform = True
+    for i in range(weights.shape[0]):
+        uniform = uniform and weights[i] == weights[0]
     for i in range(limits.shape[0]):
         limit, rank = limits[i], i + rankset.FIRST
         ranks_of[limit >> 1, limit & 1] = rank
-        weight = weights[limit >> 1]
+        weight = weights[0] if uniform else weights[limit >> 1]
         points[rank, 0] = breakpoints[i]
         points[rank, 1] = -weight if limit & 1 == LOWER and loss != LINEAR else weight
 
@@ -42,9 +45,12 @@ def solve_by_walking(ranks_of, points, weights, ranks, code, costs, values, move
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     minimum = hinge.empty_minimum(n_ranks)
-    for i in range(weights.shape[0]):
+    n_samples = weights.shape[0]
+    for i in range(n_samples):
         before = minimum.moves
+        ahead = min(i + PREFETCH_DISTANCE, n_samples - 1)
         for kind in range(2):
+            prefetch(points, np.int64(2 * ranks_of[ahead, kind]))
             rank = np.int64(ranks_of[i, kind])
             if rank > 0:
                 rankset.move_left(ranks, rank)
