@@ -1,7 +1,9 @@
 """Regression when labels are intervals: maximum margin interval trees."""
 
+from marginwood.baselines import IntervalCART, IntervalDummyRegressor
 from marginwood.export import export_text
 from marginwood.intervals import check_intervals, from_detection_limits, from_events, make_intervals
+from marginwood.linear import L1IntervalRegression, L1IntervalRegressionCV
 from marginwood.metrics import (
     interval_accuracy,
     interval_d2_score,
@@ -9,13 +11,23 @@ from marginwood.metrics import (
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
+from marginwood.model_selection import CensoringStratifiedKFold, MaxMarginIntervalTreeCV
 from marginwood.solver import optimal_costs
+from marginwood.transformation import TransformationTree, TransformationTreeCV
 from marginwood.tree import MaxMarginIntervalTree
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CensoringStratifiedKFold",
+    "IntervalCART",
+    "IntervalDummyRegressor",
+    "L1IntervalRegression",
+    "L1IntervalRegressionCV",
     "MaxMarginIntervalTree",
+    "MaxMarginIntervalTreeCV",
+    "TransformationTree",
+    "TransformationTreeCV",
     "check_intervals",
     "export_text",
     "from_detection_limits",

@@ -1,0 +1,342 @@
+"""MaxMarginIntervalTreeCV: loss, margin and pruning chosen together by cross-validation.
+
+Raising the margin makes a tree split more, so the best alpha for one margin says nothing about another: they are
+searched together.
+"""
+
+from __future__ import annotations
+
+import numbers
+import os
+import re
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._core.order import sort_features
+from marginwood._core.problem import Target
+from marginwood.base import IntervalRegressorMixin, check_selection
+from marginwood.checkpoint import Journal, digest
+from marginwood.fold import Fold, Rows, ScoredPath
+from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
+from marginwood.losses import check_loss
+from marginwood.metrics import get_scorer
+from marginwood.search import Piece, grow_pieces, select, tabulate
+from marginwood.splitters import CensoringStratifiedKFold
+from marginwood.threads import run_in_threads
+from marginwood.tree import MaxMarginIntervalTree, check_features, check_same_length
+
+__all__ = ["CensoringStratifiedKFold", "MaxMarginIntervalTreeCV", "margin_grid"]
+
+IntArray = npt.NDArray[np.int64]
+
+SMALLEST_MARGIN = 1e-3  # of the range of the limits
+GROWING = (
+    "max_depth",
+    "min_samples_split",
+    "min_samples_leaf",
+    "max_features",
+    "max_leaf_nodes",
+    "min_impurity_decrease",
+)
+
+
+def margin_grid(y: Any, n_margins: int = 21) -> FloatArray:
+    """Margins worth trying for a target.
+
+    Parameters
+    ----------
+    y : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    n_margins : int, default=21
+        How many margins, 0 among them.
+
+    Returns
+    -------
+    ndarray
+        0, and a geometric series from the smallest gap between two finite limits, but at least a thousandth of their
+        range, up to their range. Only 0 if all limits are the same.
+
+    Examples
+    --------
+    >>> from marginwood.model_selection import margin_grid
+    >>> margin_grid([(0, 1), (3, 9), (-float("inf"), 9)], n_margins=4).round(3).tolist()
+    [0.0, 1.0, 3.0, 9.0]
+    """
+    if not isinstance(n_margins, numbers.Integral) or isinstance(n_margins, bool):
+        raise TypeError(f"n_margins: expected an integer >= 1, got {n_margins!r}.")
+    if n_margins < 1:
+        raise ValueError(f"n_margins: expected an integer >= 1, got {n_margins!r}.")
+    intervals = check_intervals(y)
+    limits = np.unique(intervals[np.isfinite(intervals)])
+    if len(limits) < 2:
+        return np.zeros(1)
+    largest = limits[-1] - limits[0]
+    smallest = max(np.diff(limits).min(), SMALLEST_MARGIN * largest)
+    return np.append(0.0, np.geomspace(smallest, largest, int(n_margins) - 1))
+
+
+class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
+    """Maximum margin interval tree that chooses its loss, its margin and its pruning by cross-validation.
+
+    For each loss and margin a tree is grown on all data and pruned step by step. Each step is a candidate; its alpha is
+    the geometric mean of the two between which it is best (0 for the whole tree, infinity for the root alone). Its
+    score is the mean, over the folds, of the scores of trees grown on the other folds and pruned at that alpha.
+    The best candidate's tree is `best_estimator_`.
+
+    Parameters
+    ----------
+    losses : sequence of {"linear_hinge", "squared_hinge"}, default=("linear_hinge", "squared_hinge")
+        Losses to try.
+    margins : "auto" or sequence of float, default="auto"
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
+    n_margins : int, default=21
+        Number of margins if they are "auto".
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+    scoring : str or callable, default="neg_interval_mean_squared_error"
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
+        sample weights, it is called with ``sample_weight`` too.
+    selection : {"min", "1se"}, default="min"
+        "min" takes the best mean score, and of tied ones the smallest tree. "1se" takes the smallest tree whose
+        mean score is within one standard error of the best.
+    max_depth : int, default=None
+        Depth of the trees; None for no bound.
+    min_samples_split : int or float, default=2
+        Fewest samples of a node that may be split; a float is a share of all samples.
+    min_samples_leaf : int or float, default=1
+        Fewest samples of a leaf; a float is a share of all samples.
+    max_features : int, float, {"sqrt", "log2"} or None, default=None
+        How many features to try in each node, drawn at random; None for all, without randomness.
+    max_leaf_nodes : int, default=None
+        Grow best first, by the decrease of the cost, up to this many leaves.
+    min_impurity_decrease : float, default=0.0
+        Least decrease of the cost by a split, per unit of total sample weight.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw of features; without effect when all features are tried.
+    n_jobs : int, default=None
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+    verbose : int, default=0
+        Show a progress bar, if stderr is a terminal.
+    checkpoint : path-like, default=None
+        File to which each finished tree's scores are appended. A fit that was interrupted or killed and is started
+        again with the same data and parameters does only what is missing. A custom scorer is known by
+        its name only. The file stays when the fit is done.
+
+    Attributes
+    ----------
+    best_estimator_ : MaxMarginIntervalTree
+        The chosen tree, grown on all data.
+    best_params_ : dict
+        Its ``loss``, ``margin`` and ``ccp_alpha``.
+    best_score_ : float
+        Its mean score.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of ndarray
+        One entry per candidate: ``param_loss``, ``param_margin``, ``param_ccp_alpha``, ``n_leaves`` (of the tree on all
+        data), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+    margins_ : ndarray
+        The margins tried.
+    n_splits_ : int
+        Number of folds.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names that are all strings.
+
+    Notes
+    -----
+    Trees, their pruning and the averages over test rows use the sample weights. Ctrl-C stops the fit at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTreeCV
+    >>> X = np.arange(40.0).reshape(-1, 1)
+    >>> centre = np.where(X < 20, 0.0, 5.0)
+    >>> y = np.hstack([centre - 1, centre + 1])
+    >>> model = MaxMarginIntervalTreeCV().fit(X, y)
+    >>> model.best_estimator_.get_n_leaves()
+    2
+    >>> model.predict([[3.0], [30.0]]).tolist()
+    [0.0, 5.0]
+
+    Nested cross-validation, to tell how good the whole procedure is:
+
+    >>> from sklearn.model_selection import cross_val_score
+    >>> cross_val_score(model, X, y, cv=CensoringStratifiedKFold(4)).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        losses: Any = ("linear_hinge", "squared_hinge"),
+        margins: Any = "auto",
+        n_margins: int = 21,
+        cv: Any = 5,
+        scoring: Any = "neg_interval_mean_squared_error",
+        selection: str = "min",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        max_features: int | float | str | None = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.losses = losses
+        self.margins = margins
+        self.n_margins = n_margins
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginIntervalTreeCV:
+        """Score all candidates and grow the best one on all data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; NaN and infinities are allowed.
+        y : array-like of shape (n_samples, 2)
+            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight 0 count as absent, but take part in the split into folds.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for the splitter.
+
+        Returns
+        -------
+        MaxMarginIntervalTreeCV
+            The fitted estimator.
+        """
+        X = check_features(self, X, reset=True)
+        intervals = check_intervals(y)
+        check_same_length(X, intervals)
+        weights = check_sample_weight(sample_weight, len(X))
+        check_informative(intervals, weights)
+        rows = Rows(X, intervals, np.ones(len(X)) if weights is None else weights)
+        splits = [(np.flatnonzero(rows.weights > 0), np.empty(0, dtype=np.int64)), *self._split(rows, groups)]
+        folds, self.n_splits_ = [Fold(rows, *split) for split in splits], len(splits) - 1
+        draws = self.max_features is not None
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else None
+        trees, scorer = self._make_grid(intervals, seed), get_scorer(self.scoring)
+
+        def grow(piece: Piece) -> ScoredPath:
+            return folds[piece.fold].score_path(trees[piece.tree], scorer, weighted=weights is not None)
+
+        with self._open_journal(rows, splits, seed) as journal:
+            paths = grow_pieces(grow, len(trees), folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
+        self.cv_results_ = tabulate(trees, paths, self.n_splits_)
+        self.best_index_ = select(self.cv_results_, self.n_splits_, self.selection)
+        best = {name: column[[self.best_index_]].tolist()[0] for name, column in self.cv_results_.items()}
+        self.best_score_ = best["mean_test_score"]
+        self.best_params_ = {name: best[f"param_{name}"] for name in ("loss", "margin", "ccp_alpha")}
+        self.best_estimator_ = self._refit(rows.take(splits[0][0]), seed)
+        return self
+
+    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
+        """Rows of positive weight to train on and to test on, for each fold."""
+        is_count = isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool)
+        cv = CensoringStratifiedKFold(self.cv) if is_count else check_cv(self.cv)
+        splits = []
+        for number, split in enumerate(cv.split(rows.X, rows.intervals, groups)):
+            train, test = (np.arange(len(rows.X))[part] for part in split)
+            train, test = train[rows.weights[train] > 0], test[rows.weights[test] > 0]
+            if not np.isfinite(rows.intervals[train]).any():
+                raise ValueError(f"cv: no training row of fold {number} has a finite limit and a positive weight.")
+            if len(test) == 0:
+                raise ValueError(f"cv: no test row of fold {number} has a positive weight.")
+            splits.append((train, test))
+        if not splits:
+            raise ValueError(f"cv: expected at least one fold, got none from {self.cv!r}.")
+        return splits
+
+    def _make_grid(self, intervals: FloatArray, seed: int | None) -> list[MaxMarginIntervalTree]:
+        """A tree for each loss and margin, not grown yet."""
+        check_selection(self.selection)
+        losses = [self.losses] if isinstance(self.losses, str) else list(self.losses)
+        if isinstance(self.margins, str) and self.margins == "auto":
+            self.margins_ = margin_grid(intervals, self.n_margins)
+        elif isinstance(self.margins, str):
+            raise ValueError(f"margins: expected 'auto' or numbers, got {self.margins!r}.")
+        else:
+            for margin in self.margins:
+                check_loss("linear_hinge", margin)
+            self.margins_ = np.array(self.margins, dtype=np.float64)
+        if not losses or not len(self.margins_):
+            raise ValueError("losses, margins: expected at least one of each.")
+        for loss in losses:
+            check_loss(loss, 0.0)
+        growing = {name: getattr(self, name) for name in GROWING}
+        return [
+            MaxMarginIntervalTree(loss=loss, margin=margin, random_state=seed, **growing)
+            for loss in losses
+            for margin in self.margins_.tolist()
+        ]
+
+    def _open_journal(self, rows: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
+        """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
+        if self.checkpoint is None:
+            return nullcontext()
+        names = ("X", "y", "sample_weight")
+        header: dict[str, Any] = {name: digest(array) for name, array in zip(names, rows, strict=True)}
+        header["cv"] = digest(*(part for split in splits for part in split))
+        header |= {name: str(getattr(self, name)) for name in GROWING}
+        header |= {"losses": list(self.losses), "margins": self.margins_.tolist()}
+        header["scoring"] = re.sub(" at 0x[0-9a-fA-F]+", "", str(self.scoring))
+        header["random_state"] = seed
+        return Journal(self.checkpoint, header)
+
+    def _refit(self, rows: Rows, seed: int | None) -> MaxMarginIntervalTree:
+        """The chosen tree on all data; grown in a thread, so that it can be interrupted."""
+        growing = {name: getattr(self, name) for name in GROWING}
+        tree = MaxMarginIntervalTree(**self.best_params_, **growing, random_state=seed)
+        tree.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            tree.feature_names_in_ = self.feature_names_in_
+        target = Target(rows.intervals)
+        ((_, tree),) = run_in_threads(lambda X: tree._grow(X, sort_features(X), target, rows.weights), [rows.X])
+        return tree
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict a number for every row with the chosen tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The middle of the leaf's optimal interval, or its finite end.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.tree_.predict(check_features(self, X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
