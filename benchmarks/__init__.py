@@ -1,5 +1,5 @@
 """Measurements of marginwood against other libraries: ``python -m benchmarks --help``.
 
-`problems` makes data, `libraries` holds one small adapter per library, `measure` times and weighs, `works` names
-what is measured and against what, `report` writes the csv and prints the table from it.
+`problems` makes data, `libraries` holds one small adapter per library, `measure` times and weighs, `tuning` runs the
+self-tuning tree, `works` names what is measured and against what, `report` writes the csv and prints the table from it.
 """

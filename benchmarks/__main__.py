@@ -31,8 +31,15 @@ def main():
     parser.add_argument(
         "--out", type=Path, default=Path("build/benchmark.csv"), help="csv to write (default: %(default)s)"
     )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("MARGINWOOD_DATA"),
+        help="directory of data sets for tune and accuracy (default: $MARGINWOOD_DATA, else simulations)",
+    )
     options = parser.parse_args()
-    settings = Settings(repeats=1 if options.quick else options.repeats, shrink=10 if options.quick else 1)
+    quick = options.quick
+    settings = Settings(1 if quick else options.repeats, 10 if quick else 1, options.data)
     works = [WORKS[name] for name in options.only or WORKS]
     write_csv(_progress(chain.from_iterable(work(settings) for work in works)), options.out)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn"))

@@ -1,11 +1,12 @@
 """What is measured, against what, and what it should reach: each work yields rows of the table."""
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import libraries, measure
+from benchmarks import libraries, measure, tuning
 from benchmarks.problems import MARGIN, crossing_order, simulate
 from marginwood import optimal_costs
 
@@ -30,10 +31,11 @@ class Row(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """`shrink` divides the number of rows: 1 for the real thing."""
+    """`shrink` divides the number of rows: 1 for the real thing. `data` is a directory of data sets, or None."""
 
     repeats: int
     shrink: int
+    data: Path | None = None
 
 
 def _size(n_samples, n_features=None):
@@ -119,4 +121,17 @@ def memory(settings):
             yield Row(work, "12 B per cell + 250 B per row", peak, allowed, "B", 1.0)
 
 
-WORKS = {work.__name__: work for work in (fit, solve, crossing, predict, startup, memory)}
+def tune(settings):
+    """Choosing loss, margin and pruning by cross-validation, in seconds."""
+    for what, seconds, allowed in tuning.search_times(settings, LOSSES):
+        yield Row(f"tune, {what}", "1 s", seconds, 1.0, "s", allowed)
+
+
+def accuracy(settings):
+    """Interval MSE of the tuned tree in each test fold, against the best constant of the training rows."""
+    for name, fold, error, constant_error in tuning.fold_errors(settings):
+        work = f"interval MSE, tuned tree, {name}, fold {fold}"
+        yield Row(work, "best constant", error, max(constant_error, 1e-300), "MSE", 1.0)
+
+
+WORKS = {work.__name__: work for work in (fit, solve, crossing, predict, startup, memory, tune, accuracy)}
