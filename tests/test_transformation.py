@@ -4,7 +4,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import norm
@@ -17,7 +17,7 @@ from marginwood.datasets import make_linear
 from marginwood.losses import hinge_loss
 from marginwood.metrics import get_scorer
 from marginwood.normal import fit_normal, location_scores, log_likelihoods
-from strategies import one_sided_intervals, tree_problems
+from strategies import informative_intervals, one_sided_intervals, spread_weights, tree_problems
 
 
 def expected_failures(estimator):
@@ -87,6 +87,17 @@ def test_the_fit_is_a_maximum_of_the_likelihood(seed):
     np.testing.assert_allclose(approx_fprime(at, negative, 1e-7), 0, atol=1e-3)
     other = minimize(negative, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
     np.testing.assert_allclose(other.x, at, atol=1e-5)
+
+
+@given(y=informative_intervals(min_size=2, max_size=20), data=st.data())
+def test_the_mean_of_any_fit_is_optimal_for_its_scale(y, data):
+    weight = data.draw(spread_weights(len(y)))
+    informative = np.isfinite(y).any(axis=1)
+    y, weight = y[informative], weight[informative]
+    assume(y[:, 0].max() > y[:, 1].min())
+    fit = fit_normal(y, weight)
+    scores = location_scores(y, fit.mean, fit.scale)
+    assert abs(weight @ scores) <= 1e-6 * (weight @ np.abs(scores))
 
 
 def test_without_censoring_the_fit_is_mean_and_standard_deviation():

@@ -53,7 +53,7 @@ RandomState = int | np.random.RandomState | None
 def make_sine(
     n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Intervals around the sine of the first feature.
+    """Simulate intervals around the sine of the first feature.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def make_sine(
 def make_absolute(
     n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Intervals around the distance of the first feature from 5.
+    """Simulate intervals around the distance of the first feature from 5.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def make_absolute(
 def make_linear(
     n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Intervals around a fifth of the first feature.
+    """Simulate intervals around a fifth of the first feature.
 
     Parameters
     ----------

@@ -27,6 +27,10 @@ LEAST_SCALE, LARGEST_SCALE = 1e-8, 1e2
 
 MAX_STEPS = 100
 
+# A step squares the relative error near the maximum. Once the gain of the next one, per unit of weight, is as small as
+# this, that step is the last; rounding would hide whether it is a gain.
+LAST_GAIN = 1e-9
+
 
 class NormalFit(NamedTuple):
     """A fitted normal distribution and its log-likelihood."""
@@ -67,20 +71,17 @@ def fit_normal(intervals: FloatArray, weight: FloatArray) -> NormalFit:
     for _ in range(MAX_STEPS):
         step = _newton_step(gradient, hessian, at[0], bounds)
         gain = gradient @ step
-        if gain <= 1e-18 * weight.sum():
+        if gain <= LAST_GAIN * weight.sum():
+            at = at + step
             break
-        size, rounding = 1.0, 4 * np.finfo(np.float64).eps * abs(value)
+        size = 1.0
         while size > 1e-10:
-            trial = at + size * step
-            trial[0] = np.clip(trial[0], *bounds)
-            following = _log_likelihood(intervals, weight, trial)
-            if following[0] >= value + 1e-4 * size * gain - rounding:
+            following = _log_likelihood(intervals, weight, at + size * step)
+            if following[0] >= value + 1e-4 * size * gain:
                 break
             size /= 2
-        else:
-            break
-        at, (value, gradient, hessian) = trial, following
-    return NormalFit(at[1] / at[0], 1 / at[0], value)
+        at, (value, gradient, hessian) = at + size * step, following
+    return NormalFit(at[1] / at[0], 1 / at[0], _log_likelihood(intervals, weight, at)[0])
 
 
 def location_scores(intervals: FloatArray, mean: float, scale: float) -> FloatArray:
@@ -98,15 +99,14 @@ def _newton_step(
     gradient: FloatArray, hessian: FloatArray, precision: float, bounds: tuple[float, float]
 ) -> FloatArray:
     """An ascent step in (precision, shift) that keeps the precision in its bounds."""
-    at_bound = (precision <= bounds[0] and gradient[0] < 0) or (precision >= bounds[1] and gradient[0] > 0)
     # Rounding may leave a nearly flat direction without curvature; the diagonal gives it some.
     curvature = -hessian + np.diag(1e-12 * np.abs(hessian.diagonal()))
-    if at_bound or np.linalg.det(curvature) <= 0:
-        step = gradient / np.maximum(curvature.diagonal(), np.finfo(np.float64).tiny)
-        step[0] = 0.0 if at_bound else step[0]
-    else:
+    step = gradient / np.maximum(curvature.diagonal(), np.finfo(np.float64).tiny)
+    if np.linalg.det(curvature) > 0:
         step = np.linalg.solve(curvature, gradient).astype(np.float64)
     room = (bounds[1] if step[0] > 0 else bounds[0]) - precision
+    if abs(room) <= 1e-9 * precision:
+        return np.array([0.0, gradient[1] / curvature[1, 1]])
     return step * min(1.0, room / step[0]) if step[0] else step
 
 
@@ -134,6 +134,8 @@ def _rows(intervals: FloatArray, precision: float, shift: float) -> _Rows:
     return _Rows(narrow, log_likelihood, z, ends[:, 0], ends[:, 1], density[:, 0], density[:, 1])
 
 
+# A trial step may put an interval where its probability rounds to 0: the value is then -inf, and the step refused.
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")
 def _log_likelihood(intervals: FloatArray, weight: FloatArray, at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Value, gradient and Hessian in (precision, shift)."""
     precision, shift = at
