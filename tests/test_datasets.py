@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import socket
 import tarfile
 import threading
 import zipfile
@@ -237,10 +238,14 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def server(monkeypatch):
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server():
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.table, server.asked = {"/data.zip": (200, {}, ZIP)}, []
         server.url = f"http://127.0.0.1:{server.server_port}"
@@ -329,9 +334,10 @@ def test_an_interrupted_download_leaves_nothing_behind_and_can_be_repeated(serve
     assert len(fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip")) == 2
 
 
-def test_offline_the_error_says_what_to_do(server, tmp_path):
-    server.server_close()
-    url = f"{server.url}/data.zip"
+def test_offline_the_error_says_what_to_do(tmp_path):
+    with socket.socket() as nobody_listens:
+        nobody_listens.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/data.zip"
     with pytest.raises(OSError, match=r"cannot be reached .* Check the connection, .* pass a file://"):
         fetch_paper_data(data_home=tmp_path, url=url)
     assert list(tmp_path.iterdir()) == []

@@ -121,7 +121,7 @@ def _reason(error: BaseException) -> str:
     """What went wrong, for people."""
     if isinstance(error, urllib.error.HTTPError):
         return f"the server answered {error.code} {error.reason}."
-    if isinstance(error, urllib.error.URLError | TimeoutError):
+    if isinstance(error, urllib.error.URLError | TimeoutError | ConnectionError):
         reason = getattr(error, "reason", error)
         return (
             f"cannot be reached ({reason}). Check the connection, or download it elsewhere and pass a file:// address."
