@@ -38,6 +38,7 @@ def test_an_error_reaches_the_caller_and_stops_the_rest():
 
     with pytest.raises(LookupError, match="piece 0"):
         list(run_in_threads(work, range(1000)))
+    assert begun == [0]
 
 
 def test_closing_the_results_stops_the_work():

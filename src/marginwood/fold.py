@@ -31,9 +31,9 @@ Scorer = Callable[..., float]
 
 # Scorers that are ``best - mean loss of a row``, and that loss.
 AVERAGES = {
-    SCORERS["neg_interval_mean_squared_error"]: (0.0, SQUARED_DISTANCE),
-    SCORERS["neg_interval_mean_absolute_error"]: (0.0, DISTANCE),
-    SCORERS["interval_accuracy"]: (1.0, MISS),
+    id(SCORERS["neg_interval_mean_squared_error"]): (0.0, SQUARED_DISTANCE),
+    id(SCORERS["neg_interval_mean_absolute_error"]): (0.0, DISTANCE),
+    id(SCORERS["interval_accuracy"]): (1.0, MISS),
 }
 
 
@@ -100,8 +100,8 @@ def score_subtrees(
 ) -> FloatArray:
     """Score every subtree of a pruning path on some rows; if the score is an average, in one walk per row."""
     nodes = tree.tree_.nodes
-    if scorer in AVERAGES:
-        best, kind = AVERAGES[scorer]
+    if id(scorer) in AVERAGES:
+        best, kind = AVERAGES[id(scorer)]
         return best - path_losses(nodes, path.leaf_from, len(path.alphas), *test, kind) / test.weights.sum()
     weight = {"sample_weight": test.weights} if weighted else {}
     subtree = _Subtree(**tree.get_params())

@@ -21,16 +21,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
-from marginwood.base import IntervalRegressorMixin, check_selection
+from marginwood.base import IntervalRegressorMixin, check_features, check_selection, check_targets
 from marginwood.checkpoint import Journal, digest
 from marginwood.fold import Fold, Rows, ScoredPath
-from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
+from marginwood.intervals import FloatArray, check_intervals
 from marginwood.losses import check_loss
 from marginwood.metrics import get_scorer
 from marginwood.search import Piece, grow_pieces, select, tabulate
 from marginwood.splitters import CensoringStratifiedKFold
 from marginwood.threads import run_in_threads
-from marginwood.tree import MaxMarginIntervalTree, check_features, check_same_length
+from marginwood.tree import MaxMarginIntervalTree
 
 __all__ = ["CensoringStratifiedKFold", "MaxMarginIntervalTreeCV", "margin_grid"]
 
@@ -93,7 +93,7 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
     Parameters
     ----------
     losses : sequence of {"linear_hinge", "squared_hinge"}, default=("linear_hinge", "squared_hinge")
-        Losses to try.
+        Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
         Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
     n_margins : int, default=21
@@ -232,16 +232,12 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
             The fitted estimator.
         """
         X = check_features(self, X, reset=True)
-        intervals = check_intervals(y)
-        check_same_length(X, intervals)
-        weights = check_sample_weight(sample_weight, len(X))
-        check_informative(intervals, weights)
-        rows = Rows(X, intervals, np.ones(len(X)) if weights is None else weights)
+        rows = Rows(X, *check_targets(X, y, sample_weight))
         splits = [(np.flatnonzero(rows.weights > 0), np.empty(0, dtype=np.int64)), *self._split(rows, groups)]
         folds, self.n_splits_ = [Fold(rows, *split) for split in splits], len(splits) - 1
         draws = self.max_features is not None
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else None
-        trees, scorer = self._make_grid(intervals, seed), get_scorer(self.scoring)
+        trees, scorer = self._make_grid(rows.intervals, seed), get_scorer(self.scoring)
 
         def grow(piece: Piece) -> ScoredPath:
             return folds[piece.fold].score_path(trees[piece.tree], scorer, weighted=weights is not None)
@@ -273,10 +269,13 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
             raise ValueError(f"cv: expected at least one fold, got none from {self.cv!r}.")
         return splits
 
+    def _loss_names(self) -> list[str]:
+        return [self.losses] if isinstance(self.losses, str) else list(self.losses)
+
     def _make_grid(self, intervals: FloatArray, seed: int | None) -> list[MaxMarginIntervalTree]:
         """A tree for each loss and margin, not grown yet."""
         check_selection(self.selection)
-        losses = [self.losses] if isinstance(self.losses, str) else list(self.losses)
+        losses = self._loss_names()
         if isinstance(self.margins, str) and self.margins == "auto":
             self.margins_ = margin_grid(intervals, self.n_margins)
         elif isinstance(self.margins, str):
@@ -304,7 +303,7 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
         header: dict[str, Any] = {name: digest(array) for name, array in zip(names, rows, strict=True)}
         header["cv"] = digest(*(part for split in splits for part in split))
         header |= {name: str(getattr(self, name)) for name in GROWING}
-        header |= {"losses": list(self.losses), "margins": self.margins_.tolist()}
+        header |= {"losses": self._loss_names(), "margins": self.margins_.tolist()}
         header["scoring"] = re.sub(" at 0x[0-9a-fA-F]+", "", str(self.scoring))
         header["random_state"] = seed
         return Journal(self.checkpoint, header)

@@ -48,6 +48,7 @@ def run_in_threads(
                 finished.put((key, function(key), None))
             except BaseException as error:  # handed to the caller
                 finished.put((key, None, error))
+                return
 
     try:
         for _ in range(min(effective_n_jobs(n_jobs), len(keys))):
