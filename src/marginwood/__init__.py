@@ -2,6 +2,7 @@
 
 from marginwood.baselines import IntervalCART, IntervalDummyRegressor
 from marginwood.export import export_text
+from marginwood.forest import MaxMarginIntervalForest
 from marginwood.intervals import check_intervals, from_detection_limits, from_events, make_intervals
 from marginwood.linear import L1IntervalRegression, L1IntervalRegressionCV
 from marginwood.metrics import (
@@ -24,6 +25,7 @@ __all__ = [
     "IntervalDummyRegressor",
     "L1IntervalRegression",
     "L1IntervalRegressionCV",
+    "MaxMarginIntervalForest",
     "MaxMarginIntervalTree",
     "MaxMarginIntervalTreeCV",
     "TransformationTree",

@@ -15,6 +15,7 @@ from sklearn.base import RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import validate_data
 
+from marginwood._core.problem import MAX_SAMPLES
 from marginwood.intervals import (
     FloatArray,
     check_informative,
@@ -71,8 +72,10 @@ class TrainingData(NamedTuple):
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
-    """X as a C-contiguous float64 array; NaN and infinities are data."""
+    """X as a C-contiguous, writeable float64 array; NaN and infinities are data."""
     X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+    if len(X) > MAX_SAMPLES:
+        raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {len(X)}.")
     return np.require(X, requirements="W")
 
 
@@ -86,8 +89,8 @@ def refuse_features(bad: npt.NDArray[np.bool_], what: str, X: FloatArray, advice
         )
 
 
-def check_training_data(X: FloatArray, y: Any, sample_weight: Any) -> TrainingData:
-    """Check targets and weights against features that are checked already."""
+def check_targets(X: FloatArray, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray]:
+    """Check targets and weights against features that are checked already; returns intervals and weights."""
     intervals = check_intervals(y)
     if len(X) != len(intervals):
         raise ValueError(
@@ -96,8 +99,14 @@ def check_training_data(X: FloatArray, y: Any, sample_weight: Any) -> TrainingDa
         )
     weight = check_sample_weight(sample_weight, len(X))
     check_informative(intervals, weight)
+    return intervals, np.ones(len(X)) if weight is None else weight
+
+
+def check_training_data(X: FloatArray, y: Any, sample_weight: Any) -> TrainingData:
+    """The same as `TrainingData`."""
+    intervals, weight = check_targets(X, y, sample_weight)
     informative = np.isfinite(intervals).any(axis=1)
-    return TrainingData(X, intervals, np.where(informative, 1.0 if weight is None else weight, 0.0))
+    return TrainingData(X, intervals, np.where(informative, weight, 0.0))
 
 
 def mse_by_fold(

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
 from marginwood._core.order import sort_features
 from marginwood._core.predict import apply, depths
-from marginwood._core.problem import MAX_SAMPLES, Target, grow_tree
-from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
+from marginwood._core.problem import Target, grow_tree
+from marginwood.base import IntervalRegressorMixin, check_features, check_targets
+from marginwood.intervals import FloatArray
 from marginwood.losses import check_loss
-from marginwood.metrics import interval_d2_score
 from marginwood.options import check_ccp_alpha, growing_options
 from marginwood.pruning import PruningPathMixin, prune
 
@@ -122,7 +122,7 @@ class IntervalTree:
         return importances / total if normalize and total > 0 else importances
 
 
-class MaxMarginIntervalTree(PruningPathMixin, RegressorMixin, BaseEstimator):
+class MaxMarginIntervalTree(PruningPathMixin, IntervalRegressorMixin, BaseEstimator):
     """Regression tree for interval labels, grown by exact minimisation of a hinge loss with a margin.
 
     Every split is the one that lowers the training cost most, over all features and thresholds. The cost of a
@@ -234,13 +234,8 @@ class MaxMarginIntervalTree(PruningPathMixin, RegressorMixin, BaseEstimator):
         check_loss(self.loss, self.margin)
         check_ccp_alpha(self.ccp_alpha)
         X = check_features(self, X, reset=True)
-        intervals = check_intervals(y)
-        check_same_length(X, intervals)
-        weights = check_sample_weight(sample_weight, len(X))
-        check_informative(intervals, weights)
-        if weights is None:
-            weights = np.ones(len(X))
-        elif not weights.all():
+        intervals, weights = check_targets(X, y, sample_weight)
+        if not weights.all():
             X, intervals, weights = X[weights > 0], intervals[weights > 0], weights[weights > 0]
         return self._grow(X, sort_features(X), Target(intervals), weights)
 
@@ -319,25 +314,6 @@ class MaxMarginIntervalTree(PruningPathMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.tree_.decision_path(check_features(self, X))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the interval D2 of the predictions; for un-censored targets it is R2.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples, 2)
-            Intervals, in any form that `fit` accepts.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        float
-            1 - (interval MSE of the tree) / (interval MSE of the best constant).
-        """
-        return interval_d2_score(y, self.predict(X), sample_weight=sample_weight)
-
     def get_depth(self) -> int:
         """Depth of the deepest leaf.
 
@@ -370,20 +346,3 @@ class MaxMarginIntervalTree(PruningPathMixin, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
-    """X as a C-contiguous, writeable float64 array; NaN and infinities are data."""
-    X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
-    if len(X) > MAX_SAMPLES:
-        raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {len(X)}.")
-    return np.require(X, requirements="W")
-
-
-def check_same_length(X: FloatArray, intervals: FloatArray) -> None:
-    """Raise unless there is one interval per row of X."""
-    if len(X) != len(intervals):
-        raise ValueError(
-            f"X and y: expected the same number of rows, got inconsistent numbers of samples: "
-            f"{len(X)} in X, {len(intervals)} in y."
-        )

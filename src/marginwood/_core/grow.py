@@ -184,9 +184,7 @@ def _search(problem, scratch, options, place, node):
                 order, scratch, points, node.loss, node.minimum, path, feature, best, node.tolerance
             )
             if not in_budget:
-                best = sweep_by_descent(
-                    order, scratch, points, node.loss, path, feature, best, node.tolerance
-                )
+                best = sweep_by_descent(order, scratch, points, node.loss, path, feature, best, node.tolerance)
     return best
 
 
@@ -274,10 +272,11 @@ def grow(problem, options, scratch, nodes):
     weight, zero = 0.0, np.int64(0)
     for i in range(problem.weights.shape[0]):
         weight += problem.weights[i]
-    n_samples, n_limits = problem.X.shape[0], problem.limits.shape[0]
+    n_samples, n_limits = problem.orders.shape[1], problem.limits.shape[0]
     left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, 0.0, 0.0)
     root = _open(problem, scratch, left)
     centre = hinge.value_of(scratch.points[: n_limits + rankset.N_SENTINELS], root.loss, root.minimum)[0]
+    centre = 0.0 if n_limits == 0 else centre
     left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0)
     right = left
     n_nodes, n_fresh, n_pending = zero, 1, zero

@@ -99,12 +99,8 @@ else:
             byte_pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
             word = ir.IntType(32)
             function_type = ir.FunctionType(ir.VoidType(), [byte_pointer.type, word, word, word])
-            function = builder.module.declare_intrinsic(
-                "llvm.prefetch", [byte_pointer.type], function_type
-            )
-            builder.call(
-                function, [byte_pointer, ir.Constant(word, 0), ir.Constant(word, 3), ir.Constant(word, 1)]
-            )
+            function = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer.type], function_type)
+            builder.call(function, [byte_pointer, ir.Constant(word, 0), ir.Constant(word, 3), ir.Constant(word, 1)])
             return context.get_dummy_value()
 
         return types.void(array, types.intp), codegen

@@ -243,3 +243,30 @@ def _merge(limits_a, values_a, limits_b, values_b, limits, values):
         limits[i + b], values[i + b] = limits_a[i], values_a[i]
     for i in range(b, n_b):
         limits[a + i], values[a + i] = limits_b[i], values_b[i]
+
+
+@kernel
+def keep_orders(orders, weights, kept):
+    """Fill `kept` with the entries of samples of positive weight, and with the boundaries between them."""
+    orders, weights, kept = borrow(orders), borrow(weights), borrow(kept)
+    for feature in range(orders.shape[0]):
+        n_kept, new = 0, np.int32(0)
+        for i in range(orders.shape[1]):
+            entry = orders[feature, i]
+            new |= entry & ~SAMPLE_MASK
+            if weights[entry & SAMPLE_MASK] > 0:
+                kept[feature, n_kept] = entry | new
+                n_kept, new = n_kept + 1, np.int32(0)
+
+
+@kernel
+def keep_limits(limits, breakpoints, weights, kept_limits, kept_breakpoints):
+    """The same for limits; returns their number."""
+    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
+    kept_limits, kept_breakpoints = borrow(kept_limits), borrow(kept_breakpoints)
+    n_kept = 0
+    for i in range(limits.shape[0]):
+        if weights[limits[i] >> 1] > 0:
+            kept_limits[n_kept], kept_breakpoints[n_kept] = limits[i], breakpoints[i]
+            n_kept += 1
+    return n_kept

@@ -2,24 +2,39 @@
 
 import numpy as np
 
-from marginwood._core.jit import borrow, kernel
+from marginwood._core.jit import borrow, inlined, kernel
 from marginwood._core.nodes import LEAF
+
+
+@inlined
+def _step(nodes, X, row, node):
+    """The child of `node` that a row goes to; a leaf stays where it is."""
+    at = nodes[node]
+    value, left = X[row, max(at["feature"], 0)], at["children_left"]
+    goes_left = (value <= at["threshold"]) | ((value != value) & (at["missing_go_to_left"] != 0))
+    child = left if goes_left else at["children_right"]
+    return np.int64(node if left == LEAF else child)
 
 
 @kernel
 def apply(nodes, X):
-    """The leaf of every row of X."""
+    """The leaf of every row of X.
+
+    Four rows walk at a time: a step waits for memory, and the waits of four overlap.
+    """
     nodes, X = borrow(nodes), borrow(X)
-    leaves = np.empty(X.shape[0], dtype=np.int64)
-    for i in range(X.shape[0]):
-        node = 0
-        while nodes[node]["children_left"] != LEAF:
-            value = X[i, nodes[node]["feature"]]
-            left = value <= nodes[node]["threshold"]
-            if value != value:
-                left = nodes[node]["missing_go_to_left"] != 0
-            node = nodes[node]["children_left"] if left else nodes[node]["children_right"]
-        leaves[i] = node
+    n_rows = X.shape[0]
+    leaves = np.empty(n_rows, dtype=np.int64)
+    for first in range(0, n_rows, 4):
+        second, third, fourth = min(first + 1, n_rows - 1), min(first + 2, n_rows - 1), min(first + 3, n_rows - 1)
+        a = b = c = d = np.int64(0)
+        moved = True
+        while moved:
+            before = a + b + c + d
+            a, b = _step(nodes, X, first, a), _step(nodes, X, second, b)
+            c, d = _step(nodes, X, third, c), _step(nodes, X, fourth, d)
+            moved = a + b + c + d != before
+        leaves[first], leaves[second], leaves[third], leaves[fourth] = a, b, c, d
     return leaves
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from marginwood._core.grow import Options, Problem, grow, make_scratch
 from marginwood._core.hinge import LINEAR, LOWER, SQUARED, UPPER
 from marginwood._core.nodes import NODE_DTYPE
-from marginwood._core.order import merge_limits, sort_limits
+from marginwood._core.order import keep_limits, keep_orders, merge_limits, sort_limits
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
 MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
@@ -71,15 +71,25 @@ def scaled(weights):
     return times_power_of_two(weights, -exponent), exponent
 
 
+def subsample(orders, limits, weights):
+    """Orders and limits of the samples of positive weight; the arguments stay as they are."""
+    n_kept = np.count_nonzero(weights)
+    kept_orders = np.empty((len(orders), n_kept), dtype=np.int32)
+    keep_orders(orders, weights, kept_orders)
+    kept, breakpoints = np.empty_like(limits.in_order), np.empty_like(limits.breakpoints)
+    n_limits = keep_limits(limits.in_order, limits.breakpoints, weights, kept, breakpoints)
+    return kept_orders, limits._replace(in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits])
+
+
 def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
-    """Grow a tree; `orders` and ``limits.in_order`` are used up. Returns the node table."""
+    """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up. Returns the node table."""
     weights, weight_exponent = scaled(weights)
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
     cost_exponent = weight_exponent + power * limits.exponent
     problem = Problem(
         X, orders, limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, limits.margin
     )
-    max_leaves = len(X) // options.min_samples_leaf + 1
+    max_leaves = orders.shape[1] // options.min_samples_leaf + 1
     if options.max_leaf_nodes > 0:
         max_leaves = min(max_leaves, options.max_leaf_nodes)
     if options.max_depth < 31:

@@ -15,6 +15,7 @@ from marginwood._core.order import SAMPLE_MASK
 # A sweep that walks further than this many pieces per limit is done again by descent.
 MOVES_PER_LIMIT = 8
 
+
 class Path(NamedTuple):
     """The samples of a sweep: rows start..stop of an order, of which the last n_missing hold NaN.
 
