@@ -240,7 +240,7 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
         trees, scorer = self._make_grid(rows.intervals, seed), get_scorer(self.scoring)
 
         def grow(piece: Piece) -> ScoredPath:
-            return folds[piece.fold].score_path(trees[piece.tree], scorer, weighted=weights is not None)
+            return folds[piece.fold].score_path(trees[piece.tree], scorer, weighted=sample_weight is not None)
 
         with self._open_journal(rows, splits, seed) as journal:
             paths = grow_pieces(grow, len(trees), folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)

@@ -81,7 +81,8 @@ def optimal_costs(
 
     limits = Target(intervals).at(float(margin))
     n_samples, n_limits = len(intervals), len(limits.in_order)
-    ranks_of = np.zeros((n_samples, 2), dtype=np.int32)
+    ranks_of = np.empty((n_samples, 2), dtype=np.int32)  # on huge pages, which np.zeros are not
+    ranks_of[:] = 0
     points = np.empty((n_limits + N_SENTINELS, 2))
     prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points, LOSS_CODES[loss])
 
@@ -90,5 +91,7 @@ def optimal_costs(
     if not prefixes.solve_by_walking(*arguments):
         prefixes.solve_by_descent(*arguments)
     power = 2 if loss == "squared_hinge" else 1
-    costs = times_power_of_two(costs, weight_exponent + power * limits.exponent)
-    return OptimalCosts(costs, times_power_of_two(values + limits.origin, limits.exponent), moves)
+    values += limits.origin
+    times_power_of_two(values, limits.exponent)
+    times_power_of_two(costs, weight_exponent + power * limits.exponent)
+    return OptimalCosts(costs, values, moves)

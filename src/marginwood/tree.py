@@ -117,7 +117,7 @@ class IntervalTree:
         splits = self.nodes[self.nodes["children_left"] != LEAF]
         cost = self.nodes["impurity"]
         decrease = splits["impurity"] - cost[splits["children_left"]] - cost[splits["children_right"]]
-        importances = np.bincount(splits["feature"], np.maximum(decrease, 0), self.n_features)
+        importances = np.bincount(splits["feature"], np.maximum(decrease, 0), self.n_features).astype(np.float64)
         total = importances.sum()
         return importances / total if normalize and total > 0 else importances
 

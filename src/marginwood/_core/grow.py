@@ -92,8 +92,8 @@ class Node(NamedTuple):
 def make_scratch(weights, n_features, n_limits, max_leaves, seed):
     """Fresh scratch for `grow`; memory that no node needs is never touched."""
     n_samples = len(weights)
-    samples = np.zeros(n_samples, dtype=SAMPLE_DTYPE)
-    samples["weight"] = weights
+    samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
+    samples["lower_rank"], samples["upper_rank"], samples["weight"] = 0, 0, weights
     return Scratch(
         samples=samples,
         points=np.empty((n_limits + rankset.N_SENTINELS, 2)),

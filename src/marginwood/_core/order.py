@@ -126,7 +126,7 @@ def argsort(keys, words, spare, counts):
     keys, words, spare = borrow(keys), borrow(words), borrow(spare)
     n = words.shape[0]
     differ = _make_keys_sortable(keys)
-    if differ == 0:
+    if n == 0 or differ == 0:
         return
     shift = np.uint64(max(0, 32 - leading_zeros(differ)))
     for i in range(n):

@@ -18,7 +18,9 @@ def rank_all(limits, breakpoints, weights, ranks_of, points, loss):
     uniform = True
     for i in range(weights.shape[0]):
         uniform = uniform and weights[i] == weights[0]
+    last = limits.shape[0] - 1
     for i in range(limits.shape[0]):
+        prefetch(ranks_of, np.int64(limits[min(i + PREFETCH_DISTANCE, last)]))
         limit, rank = limits[i], i + rankset.FIRST
         ranks_of[limit >> 1, limit & 1] = rank
         weight = weights[0] if uniform else weights[limit >> 1]

@@ -51,7 +51,9 @@ class Target:
         margin = float(np.ldexp(margin, -exponent))
 
         def moved(limits, values, shift):
-            return limits, times_power_of_two(values - self.origin, -exponent) + shift
+            values = times_power_of_two(values - self.origin, -exponent)
+            values += shift
+            return limits, values
 
         in_order, breakpoints = merge_limits(*moved(*self._lower, margin), *moved(*self._upper, -margin))
         if len(self._exact[0]):
@@ -61,14 +63,17 @@ class Target:
 
 
 def times_power_of_two(values, exponent):
-    """``np.ldexp``, ten times faster where a product does it."""
-    return values * 2.0**exponent if abs(exponent) < 1000 else np.ldexp(values, exponent)
+    """``np.ldexp`` in place, ten times faster where a product does it."""
+    if abs(exponent) >= 1000:
+        return np.ldexp(values, exponent, out=values)
+    values *= 2.0**exponent
+    return values
 
 
 def scaled(weights):
     """Weights divided by a power of two so that the largest is near 1, and its exponent."""
     exponent = int(np.frexp(weights.max())[1]) - 1
-    return times_power_of_two(weights, -exponent), exponent
+    return times_power_of_two(weights.copy(), -exponent), exponent
 
 
 def subsample(orders, limits, weights):
