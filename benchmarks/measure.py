@@ -31,25 +31,28 @@ import marginwood
 print(perf_counter() - start)
 """
 
-# Peak minus what the process holds when the fit starts, kernels and data loaded. The resident set is read from
-# /proc where there is one; elsewhere its high-water mark stands for it. ru_maxrss counts kilobytes, on macOS bytes.
+# The high-water mark of the resident set during the fit, minus the resident set when it starts, kernels and data
+# loaded. Linux keeps both in /proc and resets the mark on request. Elsewhere the mark of getrusage must do, in
+# kilobytes, on macOS in bytes; not on Linux, where a process inherits the mark of its parent.
 PEAK_MEMORY = """
 import resource, sys
 import numpy as np
 from marginwood import MaxMarginIntervalTree
 folder, loss, margin, max_depth = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+def resident(mark):
+    if sys.platform != "linux":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(mark))
 model = MaxMarginIntervalTree(loss=loss, margin=margin, max_depth=max_depth)
 model.fit(np.arange(4.0)[:, None], np.arange(8.0).reshape(4, 2))
 X, y = np.load(folder + "/X.npy"), np.load(folder + "/y.npy")
-try:
-    with open("/proc/self/statm") as file:
-        before = int(file.read().split()[1]) * resource.getpagesize()
-except OSError:
-    before = peak()
+if sys.platform == "linux":
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+before = resident("VmRSS")
 model.fit(X, y)
-print(peak() - before)
+print(resident("VmHWM") - before)
 """
 
 

@@ -149,3 +149,15 @@ def stopping_rules(draw):
     }
     names = draw(st.sets(st.sampled_from(sorted(choices)), max_size=2))
     return {name: draw(choices[name]) for name in sorted(names)}
+
+
+def crossing_order(n_cluster, n_far):
+    """Limits around 0, then far ones that alternate so that the squared minimum crosses all the first at every step."""
+    cluster = np.arange(n_cluster) - n_cluster // 2
+    is_lower = np.arange(n_cluster) % 2 == 0
+    y = np.column_stack([np.where(is_lower, cluster, -inf), np.where(is_lower, inf, cluster)])
+    # The sum of the far limits alternates between +reach and -reach: beyond the cluster even as a mean over all limits.
+    reach = 2.0 * n_cluster * (n_cluster + n_far)
+    far = np.tile([[2 * reach, inf], [-inf, -2 * reach]], (n_far // 2 + 1, 1))[:n_far]
+    far[0, 0] = reach
+    return np.concatenate([y, far])

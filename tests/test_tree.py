@@ -130,6 +130,13 @@ def test_rows_open_on_both_sides_change_no_cost(data, problem, loss, margin):
     assert other.tree_.n_node_samples[0] == tree.tree_.n_node_samples[0] + n_open
 
 
+def test_nan_that_training_never_saw_goes_where_the_weight_went():
+    X, y, counts = np.array([[0.0], [1.0], [1.0]]), np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 5.0]]), [3, 1, 1]
+    weighted = MaxMarginIntervalTree().fit(X, y, counts)
+    repeated = MaxMarginIntervalTree().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0))
+    assert weighted.predict([[nan]]) == repeated.predict([[nan]]) == 0.0
+
+
 @given(tree_problems(), losses, margins)
 def test_a_split_never_raises_training_cost(problem, loss, margin):
     X, y, weights = problem

@@ -13,6 +13,7 @@ from strategies import (
     LOSSES,
     TreeProblem,
     count_weights,
+    crossing_order,
     losses,
     margins,
     no_weights,
@@ -99,6 +100,25 @@ def test_a_tree_on_tiny_or_huge_targets_is_the_literal_tree(problem, loss, margi
     if loss == "squared_hinge" and scale < 1e-200:
         reject()  # every cost underflows to zero
     assert_fits_literally(TreeProblem(X, y * scale, sample_weight), loss=loss, margin=margin * scale)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("missing", [False, True])
+def test_an_order_that_defeats_walking_is_split_literally(loss, missing):
+    y = crossing_order(20, 60)
+    order = np.arange(len(y), dtype=float)
+    # Far limits lose their rows and change their weights in pairs, so that the rest still alternates.
+    if missing:
+        order[[30, 31, 44, 45]] = np.nan
+    weights = 1.0 + np.arange(len(y)) // 2 % 2
+    assert_fits_literally(TreeProblem(order[:, None], y, weights), loss=loss, margin=0.0, max_depth=1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_light_row_narrows_the_optimum_as_much_as_a_heavy_one(loss):
+    y = np.array([[-3.0, 2.0], [0.0, 2.0]])
+    model = MaxMarginIntervalTree(loss=loss, margin=0.5).fit([[0.0], [1.0]], y, [3.0, 0.01])
+    assert model.predict_optimal_interval([[0.0]]).tolist() == [[0.5, 1.5]]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
