@@ -1,0 +1,133 @@
+"""One sweep against all splits of the oracle, and the sweep by descent against the sweep by walking."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+import reference
+from marginwood import MaxMarginIntervalTree
+from marginwood._core import hinge, samples, split
+from marginwood._core.grow import Problem, make_scratch
+from marginwood._core.jit import kernel
+from marginwood._core.nodes import NO_FEATURE
+from marginwood._core.order import sort_features
+from marginwood._core.problem import LOSS_CODES, Target
+from marginwood._core.rankset import N_SENTINELS
+from marginwood._core.split import Path, Split
+from strategies import LOSSES, count_weights, crossing_order, informative_intervals, losses
+
+TOLERANCE = 1e-10
+
+
+@kernel
+def sweep_both(problem, scratch, path, tolerance):
+    """The best split of the first feature by walking, whether the budget held, and the best split by descent."""
+    points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
+    reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
+    loss = hinge.make_loss(problem.loss, 2 * problem.weights.sum(), reach)
+    samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0, problem.loss)
+    full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
+    cost, order, zero = hinge.cost_of(points, loss, full), problem.orders[0], np.int64(0)
+    none = Split(cost, np.int64(NO_FEATURE), zero, zero, 0.0, 0.0)
+    walked, in_budget = split.sweep(order, scratch, points, loss, full, path, zero, none, tolerance * cost)
+    descended = split.sweep_by_descent(order, scratch, points, loss, path, zero, none, tolerance * cost)
+    return walked, in_budget, descended
+
+
+def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1):
+    X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
+    problem = Problem(
+        X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
+    )
+    path = Path(0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
+    scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
+    scratch.points[:] = np.nan
+    unit = 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
+    walked, in_budget, descended = sweep_both(problem, scratch, path, TOLERANCE)
+    return walked._replace(cost=walked.cost * unit), in_budget, descended._replace(cost=descended.cost * unit)
+
+
+def oracle_split(column, y, weights, loss, missing_left, min_samples_leaf=1):
+    """The best of all boundaries with NaN on the given side: its cost and the rows on the left; None if none helps."""
+    limits = [reference.limits_of(*ends, 0.0, weight) for ends, weight in zip(y, weights, strict=True)]
+    parent = reference.minimum([limit for row in limits for limit in row], loss)
+    best_cost, best_left = parent.cost, None
+    for _, side, goes_left in reference.rules(column):
+        if (side is not None and side != bool(missing_left)) or min(sum(goes_left), sum(~goes_left)) < min_samples_leaf:
+            continue
+        sides = [[limit for row in np.flatnonzero(rows) for limit in limits[row]] for rows in (goes_left, ~goes_left)]
+        cost = sum(reference.minimum(side, loss).cost for side in sides)
+        if reference.is_greater(best_cost - cost, 0, reference.TOLERANCE * parent.cost):
+            best_cost, best_left = cost, int(goes_left.sum())
+    return best_cost, best_left
+
+
+def assert_same_split(ours, other):
+    """The same boundary, price and children's minimisers."""
+    assert (ours.feature, ours.n_left, ours.missing_left) == (other.feature, other.n_left, other.missing_left)
+    assert ours.cost == pytest.approx(other.cost, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(ours[-2:], other[-2:], rtol=1e-9, atol=1e-9)
+
+
+@given(st.data(), informative_intervals(min_size=2, max_size=12), losses, st.sampled_from([0, 1]), st.integers(1, 3))
+def test_both_sweeps_find_the_best_of_all_boundaries(data, y, loss, missing_left, min_samples_leaf):
+    values = st.sampled_from([0.0, 1.0, 2.0, 3.0, inf, np.nan])
+    column = np.array(data.draw(st.lists(values, min_size=len(y), max_size=len(y))))
+    weights = data.draw(count_weights(len(y)))
+    weights = np.ones(len(y)) if weights is None else np.maximum(weights, 1.0)
+    if np.isnan(column).all():
+        reject()
+    if not np.isnan(column).any():
+        missing_left = 0
+    try:
+        cost, n_left = oracle_split(column, y, weights, loss, missing_left, min_samples_leaf)
+    except reference.TooCloseToCall:
+        reject()
+    walked, in_budget, descended = sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf)
+    assert in_budget
+    assert walked.n_left == (n_left or 0)
+    assert walked.cost == pytest.approx(float(cost), rel=1e-10, abs=1e-10)
+    assert_same_split(walked, descended)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("missing_left", [0, 1])
+def test_the_sweeps_agree_on_many_rows_with_ties_and_missing_values(loss, missing_left):
+    rng = np.random.default_rng(7)
+    column = rng.choice([*range(60), np.nan], size=400)
+    ends = np.sort(rng.integers(-40, 40, size=(400, 2)) + np.nan_to_num(column)[:, None], axis=1)
+    y = np.where(rng.random((400, 2)) < 0.3, [-inf, inf], ends)
+    weights = rng.integers(1, 4, size=400).astype(float)
+    walked, in_budget, descended = sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=20)
+    assert in_budget
+    assert 20 <= walked.n_left <= 380
+    assert_same_split(walked, descended)
+
+
+def test_a_sweep_that_walks_too_far_says_so_and_finds_nothing():
+    y = crossing_order(40, 80)
+    walked, in_budget, descended = sweeps_of(np.arange(120), y, np.ones(120), "squared_hinge", 0)
+    assert not in_budget
+    assert (walked.feature, walked.n_left) == (NO_FEATURE, 0)
+    assert descended.n_left > 0
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_tree_on_an_order_that_defeats_walking_splits_where_all_boundaries_are_priced(loss, is_reversed):
+    y = crossing_order(40, 60)
+    weights = np.ones(len(y))
+    if loss == "linear_hinge":
+        # The weight of the far limits alternates between the two sides, by more than that of the cluster.
+        weights[40], weights[41:] = 100.0, 200.0
+    column = np.arange(len(y), dtype=float)[:: -1 if is_reversed else 1]
+    _, in_budget, descended = sweeps_of(column, y, weights, loss, 0)
+    assert not in_budget
+    cost, n_left = oracle_split(column, y, weights, loss, 0)
+    assert descended.n_left == n_left
+    tree = MaxMarginIntervalTree(loss=loss, max_depth=1).fit(column[:, None], y, weights).tree_
+    assert tree.n_node_samples[1] == n_left
+    assert tree.impurity[1:].sum() == pytest.approx(float(cost), rel=1e-9)
