@@ -1,0 +1,137 @@
+"""Trees as text, and scikit-learn's own exporters on them."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import export_graphviz, plot_tree
+
+from marginwood import MaxMarginIntervalTree, export_text
+from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood.tree import IntervalTree
+
+
+def dose_tree(X=None):
+    """One split, without cost."""
+    X = [[1.0], [2.0], [3.0]] if X is None else X
+    return MaxMarginIntervalTree().fit(X, [[0.0, 1.0], [2.0, inf], [8.0, 9.0]])
+
+
+def test_every_leaf_shows_value_optimal_interval_samples_and_cost():
+    tree = MaxMarginIntervalTree(max_depth=1).fit([[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]])
+    assert export_text(tree) == "\n".join(
+        [
+            "|-- x[0] <= 2.50",
+            "|   |-- value: 1.50 in [1.50, 1.50], samples: 2, cost: 0.50",
+            "|-- x[0] > 2.50",
+            "|   |-- value: 8.50 in [8.00, 9.00], samples: 1, cost: 0.00",
+        ]
+    )
+
+
+def test_deeper_splits_are_indented():
+    tree = MaxMarginIntervalTree().fit([[1], [3], [5]], [0.0, 1.0, 6.0])
+    assert export_text(tree, decimals=0) == "\n".join(
+        [
+            "|-- x[0] <= 4",
+            "|   |-- x[0] <= 2",
+            "|   |   |-- value: 0 in [0, 0], samples: 1, cost: 0",
+            "|   |-- x[0] > 2",
+            "|   |   |-- value: 1 in [1, 1], samples: 1, cost: 0",
+            "|-- x[0] > 4",
+            "|   |-- value: 6 in [6, 6], samples: 1, cost: 0",
+        ]
+    )
+
+
+def test_a_lone_leaf_is_one_line_and_an_open_end_is_infinite():
+    tree = MaxMarginIntervalTree().fit([[0.0]], [[2.0, inf]])
+    assert export_text(tree) == "|-- value: 2.00 in [2.00, inf], samples: 1, cost: 0.00"
+
+
+@pytest.mark.parametrize(("target", "left", "right"), [(0.0, " or missing", ""), (9.0, "", " or missing")])
+def test_missing_values_are_named_on_the_side_where_they_go(target, left, right):
+    tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, target])
+    lines = export_text(tree).splitlines()
+    assert lines[0] == f"|-- x[0] <= 0.50{left}"
+    assert lines[2] == f"|-- x[0] > 0.50{right}"
+
+
+def test_missing_values_are_not_named_where_training_saw_none():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, nan], [3.0, nan]])
+    text = export_text(MaxMarginIntervalTree().fit(X, [0.0, 5.0, 20.0, 29.0]))
+    assert "missing" not in text
+    assert "x[0]" in text
+
+
+def test_a_split_that_parts_missing_values_from_all_others_says_so():
+    tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [2.0, 2.0, 9.0])
+    assert export_text(tree).splitlines()[::2] == ["|-- x[0] <= inf", "|-- x[0] > inf or missing"]
+
+
+def test_a_cut_drawing_shows_dots_below_the_depth():
+    tree = MaxMarginIntervalTree().fit([[1], [2], [3], [4]], [0.0, 1.0, 6.0, 8.0])
+    assert export_text(tree, max_depth=0).splitlines() == [
+        "|-- x[0] <= 2.50",
+        "|   |-- ...",
+        "|-- x[0] > 2.50",
+        "|   |-- ...",
+    ]
+    assert export_text(tree, max_depth=1) == export_text(tree)
+
+
+def test_names_come_from_the_frame_or_from_the_caller():
+    pandas = pytest.importorskip("pandas")
+    tree = dose_tree(pandas.DataFrame({"dose": [1.0, 2.0, 3.0]}))
+    assert export_text(tree).startswith("|-- dose <= 1.50\n")
+    assert export_text(tree, feature_names=["gram"]).startswith("|-- gram <= 1.50\n")
+
+
+@pytest.mark.parametrize("names", [[], ["a", "b"]])
+def test_a_wrong_number_of_names_is_refused(names):
+    with pytest.raises(ValueError, match=f"feature_names: expected 1 names.*got {len(names)}"):
+        export_text(dose_tree(), feature_names=names)
+
+
+def test_an_unfitted_tree_is_refused():
+    with pytest.raises(NotFittedError):
+        export_text(MaxMarginIntervalTree())
+
+
+def chain(n_splits):
+    """A tree of which every split takes one leaf off: deeper than Python recurses."""
+    nodes = np.zeros(2 * n_splits + 1, dtype=NODE_DTYPE)
+    is_split = np.arange(len(nodes)) % 2 == 0
+    is_split[-1] = False
+    nodes["children_left"] = np.where(is_split, np.arange(len(nodes)) + 1, LEAF)
+    nodes["children_right"] = np.where(is_split, np.arange(len(nodes)) + 2, LEAF)
+    tree = MaxMarginIntervalTree().fit([[0.0]], [1.0])
+    tree.tree_ = IntervalTree(nodes, np.array([False]))
+    return tree
+
+
+def test_a_very_deep_tree_is_drawn_without_recursion():
+    assert export_text(chain(2000)).count("value:") == 2001
+
+
+def test_scikit_learn_exports_the_tree_to_graphviz():
+    dot = export_graphviz(dose_tree(), out_file=None, feature_names=["dose"], filled=True)
+    assert "dose <= 1.5" in dot
+    assert "samples = 3" in dot
+    assert "value = 8.5" in dot
+    assert "cost = " in dot
+
+
+def test_scikit_learn_plots_the_tree_once_its_check_of_types_is_off():
+    pytest.importorskip("matplotlib")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots()
+    with sklearn.config_context(skip_parameter_validation=True):
+        annotations = plot_tree(dose_tree(), ax=axes, feature_names=["dose"], filled=True)
+    texts = [annotation.get_text() for annotation in annotations]
+    assert any("dose <= 1.5" in text for text in texts)
+    assert sum("value = 8.5" in text for text in texts) == 1
+    pyplot.close(figure)
