@@ -11,9 +11,7 @@ from marginwood._core.nodes import LEAF
 __all__ = ["export_text"]
 
 
-def export_text(
-    tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2
-) -> str:
+def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2) -> str:
     """Draw a fitted tree as text.
 
     Parameters

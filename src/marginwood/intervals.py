@@ -135,6 +135,8 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray | None
     raise_first(weight < 0, "sample_weight: negative", sample_weight=weight)
     if not weight.any():
         raise ValueError("sample_weight: all weights are zero. At least one row needs a positive weight.")
+    if weight.max() > np.finfo(np.float64).max / (4 * n_samples):
+        raise ValueError("sample_weight: the sum of the weights may overflow. Divide them by a constant.")
     return np.require(weight, np.float64, ["C", "A", "W", "E"])
 
 

@@ -11,18 +11,18 @@ from typing import Any
 
 from marginwood._core.grow import Options
 
-NO_DEPTH_LIMIT = 2**31 - 1
+UNBOUNDED = 2**31 - 1  # beyond any depth and any number of samples
 
 
 def growing_options(estimator: Any, n_samples: int, n_features: int, total_weight: float) -> Options:
     """Turn the checked parameters of an estimator into the core's `Options`."""
     max_leaf_nodes, max_depth = estimator.max_leaf_nodes, estimator.max_depth
     return Options(
-        max_depth=NO_DEPTH_LIMIT if max_depth is None else _count("max_depth", max_depth, 1),
+        max_depth=UNBOUNDED if max_depth is None else _count("max_depth", max_depth, 1),
         min_samples_split=_count_or_share("min_samples_split", estimator.min_samples_split, n_samples, 2),
         min_samples_leaf=_count_or_share("min_samples_leaf", estimator.min_samples_leaf, n_samples, 1),
         max_leaf_nodes=0 if max_leaf_nodes is None else _count("max_leaf_nodes", max_leaf_nodes, 2),
-        min_decrease=_not_negative("min_impurity_decrease", estimator.min_impurity_decrease) * total_weight,
+        min_decrease=_not_negative("min_impurity_decrease", estimator.min_impurity_decrease) * float(total_weight),
         max_features=_max_features(estimator.max_features, n_features),
     )
 
@@ -48,7 +48,7 @@ def _count(name: str, value: Any, least: int) -> int:
         raise TypeError(f"{name}: expected an integer >= {least} or None, got {value!r}.")
     if value < least:
         raise ValueError(f"{name}: expected an integer >= {least} or None, got {value!r}.")
-    return min(int(value), NO_DEPTH_LIMIT)
+    return min(int(value), UNBOUNDED)
 
 
 def _count_or_share(name: str, value: Any, n_samples: int, least: int) -> int:
@@ -58,7 +58,7 @@ def _count_or_share(name: str, value: Any, n_samples: int, least: int) -> int:
     if _is_integer(value):
         if value < least:
             raise ValueError(f"{name}: expected {expected}, got {value!r}.")
-        return int(value)
+        return min(int(value), UNBOUNDED)
     if not 0 < value <= 1:
         raise ValueError(f"{name}: expected {expected}, got {value!r}.")
     return max(least, math.ceil(value * n_samples))
