@@ -1,6 +1,7 @@
 """Regression when labels are intervals: maximum margin interval trees."""
 
 from marginwood.baselines import IntervalCART, IntervalDummyRegressor
+from marginwood.boosting import MaxMarginIntervalBoosting
 from marginwood.export import export_text
 from marginwood.forest import MaxMarginIntervalForest
 from marginwood.intervals import check_intervals, from_detection_limits, from_events, make_intervals
@@ -25,6 +26,7 @@ __all__ = [
     "IntervalDummyRegressor",
     "L1IntervalRegression",
     "L1IntervalRegressionCV",
+    "MaxMarginIntervalBoosting",
     "MaxMarginIntervalForest",
     "MaxMarginIntervalTree",
     "MaxMarginIntervalTreeCV",
