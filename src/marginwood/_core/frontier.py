@@ -14,7 +14,6 @@ PENDING_DTYPE = np.dtype(
         ("stop", np.int64),
         ("limit_start", np.int64),
         ("limit_stop", np.int64),
-        ("weight", np.float64),
         ("feature", np.int64),
         ("n_left", np.int64),
         ("missing_left", np.int64),

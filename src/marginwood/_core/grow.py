@@ -10,7 +10,7 @@ import numpy as np
 
 from marginwood._core import frontier, hinge, partition, rankset
 from marginwood._core.hinge import SQUARED, Loss, Minimum
-from marginwood._core.jit import folded, inner, kernel
+from marginwood._core.jit import borrow, folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import SAMPLE_DTYPE, minimise, rank_limits
@@ -221,7 +221,7 @@ def _settle(problem, scratch, options, place, row, n_pending):
         return n_pending
     priority = decrease if options.max_leaf_nodes > 0 else np.float64(place.node)
     item = scratch.frontier.pending[frontier.push(scratch.frontier, n_pending, priority)]
-    item["node"], item["depth"], item["weight"] = place.node, place.depth, place.weight
+    item["node"], item["depth"] = place.node, place.depth
     item["start"], item["stop"] = place.start, place.stop
     item["limit_start"], item["limit_stop"] = place.limit_start, place.limit_stop
     item["feature"], item["n_left"] = split.feature, split.n_left
@@ -252,41 +252,61 @@ def _divide(problem, scratch, options, item, row, n_nodes):
     row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
     goes_left, spare = scratch.goes_left, scratch.spare
-    weight = partition.mark(order, path, n_left, goes_left, problem.weights)
-    row["missing_go_to_left"] = path.missing_left if n_missing > 0 else 2 * weight > item["weight"]
+    left_weight, right_weight = partition.mark(order, path, n_left, goes_left, problem.weights)
+    row["missing_go_to_left"] = path.missing_left if n_missing > 0 else left_weight > right_weight
     first, last, split, value = item["limit_start"], item["limit_stop"], start + n_left, row["value"]
     middle = partition.partition_limits(
         problem.limits, problem.breakpoints, (first, last), goes_left, spare, scratch.spare_breakpoints
     )
     if _may_split(options, depth, max(n_left, stop - split)):
         partition.partition_orders(problem.orders, start, stop, goes_left, spare)
-    left = Place(n_nodes, depth, start, split, first, middle, weight, item["left_centre"], value)
-    weight, centre = item["weight"] - weight, item["right_centre"]
-    right = Place(n_nodes + 1, depth, split, stop, middle, last, weight, centre, value)
+    left = Place(n_nodes, depth, start, split, first, middle, left_weight, item["left_centre"], value)
+    right = Place(n_nodes + 1, depth, split, stop, middle, last, right_weight, item["right_centre"], value)
     return left, right
+
+
+@folded
+def _borrow_problem(problem):
+    X, orders, limits, breakpoints, weights, loss, origin, margin = problem
+    return Problem(
+        borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights), loss, origin, margin
+    )
+
+
+@folded
+def _borrow_scratch(scratch):
+    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, waiting = scratch
+    return Scratch(
+        borrow(samples), borrow(points), borrow(ranks), borrow(goes_left), borrow(spare), borrow(spare_breakpoints),
+        borrow(features), borrow(random),
+        frontier.Frontier(borrow(waiting.priority), borrow(waiting.slots), borrow(waiting.pending)),
+    )  # fmt: skip
 
 
 @kernel
 def grow(problem, options, scratch, nodes):
-    """Grow a tree into the table `nodes`; returns how many rows it has."""
+    """Grow a tree into the table `nodes`; returns how many rows it has.
+
+    The root is settled twice: first as a leaf, to find the centre of its breakpoints.
+    """
+    problem, scratch, nodes = _borrow_problem(problem), _borrow_scratch(scratch), borrow(nodes)
     weight, zero = 0.0, np.int64(0)
     for i in range(problem.weights.shape[0]):
         weight += problem.weights[i]
     n_samples, n_limits = problem.orders.shape[1], problem.limits.shape[0]
-    left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, 0.0, 0.0)
-    root = _open(problem, scratch, left)
-    centre = hinge.value_of(scratch.points[: n_limits + rankset.N_SENTINELS], root.loss, root.minimum)[0]
-    centre = 0.0 if n_limits == 0 else centre
-    left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0)
-    right = left
-    n_nodes, n_fresh, n_pending = zero, 1, zero
+    left = Place(zero, options.max_depth, zero, n_samples, zero, n_limits, weight, 0.0, 0.0)
+    right, n_nodes, n_fresh, n_pending, is_trial = left, zero, 1, zero, True
     while True:
         for side in range(n_fresh):
             place = right if side else left
             n_pending = _settle(problem, scratch, options, place, nodes[n_nodes], n_pending)
             n_nodes += 1
-        if n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
+        if is_trial:
+            left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, nodes[0]["value"], 0.0)
+            n_nodes, is_trial = zero, False
+        elif n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
             return n_nodes
-        item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
-        n_pending, n_fresh = n_pending - 1, 2
-        left, right = _divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
+        else:
+            item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
+            n_pending, n_fresh = n_pending - 1, 2
+            left, right = _divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)

@@ -9,15 +9,16 @@ from marginwood._core.split import path_row
 
 @inner
 def mark(order, path, n_left, goes_left, weights):
-    """Mark the samples that go left, the first `n_left` of the path; return their weight."""
+    """Mark the samples that go left, the first `n_left` of the path; return the weights of both sides."""
     order, goes_left, weights = borrow(order), borrow(goes_left), borrow(weights)
-    weight = 0.0
+    left_weight, right_weight = 0.0, 0.0
     for position in range(path.stop - path.start):
         sample = order[path_row(path, position)] & SAMPLE_MASK
-        goes_left[sample] = position < n_left
-        if position < n_left:
-            weight += weights[sample]
-    return weight
+        is_left = position < n_left
+        goes_left[sample] = is_left
+        left_weight += weights[sample] if is_left else 0.0
+        right_weight += 0.0 if is_left else weights[sample]
+    return left_weight, right_weight
 
 
 @inner

@@ -72,9 +72,12 @@ def minimise(limits, points, loss, ranks):
             square -= step * b * b
     rankset.reset(ranks, n_ranks)
     high = rankset.next_rank(ranks, rankset.RIGHT, rankset.RIGHT)
-    leftmost = hinge.Minimum(rankset.RIGHT, high, n_lower, weight, total, square, 0)
-    minimum = hinge.walk(points, loss, ranks, rankset.RIGHT, leftmost)
+    minimum = hinge.Minimum(rankset.RIGHT, high, n_lower, weight, total, square, 0)
+    moves = np.int64(0)
     for _ in range(MAX_ROUNDS):
+        minimum = hinge.walk(points, loss, ranks, rankset.RIGHT, minimum)
+        if minimum.moves == moves:
+            break
         low, high, n_active, weight, total, square, moves = minimum
         weight, total, square = 0.0, 0.0, 0.0
         for i in range(n_ranks):
@@ -84,8 +87,6 @@ def minimise(limits, points, loss, ranks):
                 weight += own
                 total += own * b
                 square += own * b * b
-        afresh = hinge.Minimum(low, high, n_active, weight, total, square, moves)
-        minimum = hinge.walk(points, loss, ranks, rankset.RIGHT, afresh)
-        if minimum.moves == moves:
-            break
+        minimum = hinge.Minimum(low, high, n_active, weight, total, square, moves)
+    low, high, n_active, weight, total, square, moves = minimum
     return hinge.Minimum(low, high, n_active, weight, total, square, 0), size
