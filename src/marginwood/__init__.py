@@ -14,11 +14,12 @@ from marginwood.metrics import (
     interval_mean_squared_error,
 )
 from marginwood.model_selection import CensoringStratifiedKFold, MaxMarginIntervalTreeCV
+from marginwood.persistence import load, save
 from marginwood.solver import optimal_costs
 from marginwood.transformation import TransformationTree, TransformationTreeCV
 from marginwood.tree import MaxMarginIntervalTree
-
-__version__ = "0.1.0"
+from marginwood.version import __version__
+from marginwood.warmup import warmup
 
 __all__ = [
     "CensoringStratifiedKFold",
@@ -41,6 +42,9 @@ __all__ = [
     "interval_hinge_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "load",
     "make_intervals",
     "optimal_costs",
+    "save",
+    "warmup",
 ]

@@ -1,0 +1,40 @@
+"""Compiling all kernels ahead of the first use."""
+
+from __future__ import annotations
+
+import warnings
+
+from marginwood.baselines import IntervalCART
+from marginwood.boosting import MaxMarginIntervalBoosting
+from marginwood.datasets import make_sine
+from marginwood.forest import MaxMarginIntervalForest
+from marginwood.model_selection import MaxMarginIntervalTreeCV
+from marginwood.solver import optimal_costs
+from marginwood.tree import MaxMarginIntervalTree
+
+__all__ = ["warmup"]
+
+
+def warmup() -> None:
+    """Compile all kernels, so that no later call waits for it.
+
+    Kernels are compiled once per machine and kept in Numba's cache; the first call of any estimator would compile
+    what it needs.
+
+    Examples
+    --------
+    >>> import marginwood
+    >>> marginwood.warmup()
+    """
+    X, y = make_sine(60, 2, random_state=0)
+    X[0, 0] = float("nan")
+    for loss in ("linear_hinge", "squared_hinge"):
+        tree = MaxMarginIntervalTree(loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0)
+        tree.fit(X, y).decision_path(X)
+        optimal_costs(y[:, 0], y[:, 1], loss=loss)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction
+        MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
+    MaxMarginIntervalBoosting(n_estimators=1, subsample=0.5, random_state=0).fit(X, y)
+    MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
+    IntervalCART(cv=2).fit(X, y)
