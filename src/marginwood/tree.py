@@ -168,8 +168,9 @@ class MaxMarginIntervalTree(PruningPathMixin, IntervalRegressorMixin, BaseEstima
 
     Notes
     -----
-    Features may hold NaN, for which every split learns a direction, and infinities. Equally good splits are
-    decided by the lowest feature and threshold, and NaN goes right.
+    Features may hold NaN, for which every split learns a direction, and infinities. Where training saw no NaN, NaN goes
+    to the heavier side. Equally good splits are decided by the lowest feature, then NaN right before NaN left, then the
+    lowest threshold.
 
     References
     ----------
