@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginwood._core.hinge import LOWER
+from marginwood._core.hinge import LOWER, UPPER
 from marginwood._core.problem import Target, scaled, times_power_of_two
 from strategies import intervals, margins, scales
 
@@ -26,10 +26,13 @@ def test_limits_come_by_breakpoint_at_every_margin(y, margin, scale):
 
 
 @given(intervals(), margins, scales)
-def test_breakpoints_are_counted_from_a_limit_in_a_unit_of_their_size(y, margin, scale):
+def test_breakpoints_that_can_matter_are_counted_from_a_limit_in_a_unit_of_their_size(y, margin, scale):
+    # No minimum lies left of all upper or right of all lower limits.
     limits = Target(y * scale).at(margin * scale)
-    assert (np.abs(limits.breakpoints) <= 2).all()
-    assert np.isfinite(limits.origin)
+    kinds = limits.in_order & 1
+    uppers, lowers = np.flatnonzero(kinds == UPPER), np.flatnonzero(kinds == LOWER)
+    if len(uppers) and len(lowers):
+        assert (np.abs(limits.breakpoints[uppers[0] : lowers[-1] + 1]) <= 2).all()
 
 
 def test_one_target_serves_all_margins():

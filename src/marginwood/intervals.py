@@ -29,6 +29,8 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Squared differences of larger limits, summed over millions of rows, would overflow.
 LARGEST_LIMIT = 1e150
+# Relative to the heaviest row; a lighter one counts as absent, because its share of a sum would underflow.
+LEAST_WEIGHT = 1e-300
 
 CENSORING_KINDS = ("uncensored", "left", "right", "interval", "uninformative")
 
@@ -137,6 +139,8 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray | None
         raise ValueError("sample_weight: all weights are zero. At least one row needs a positive weight.")
     if weight.max() > np.finfo(np.float64).max / (4 * n_samples):
         raise ValueError("sample_weight: the sum of the weights may overflow. Divide them by a constant.")
+    negligible = weight < LEAST_WEIGHT * weight.max()
+    weight = np.where(negligible, 0.0, weight) if negligible.any() else weight
     return np.require(weight, np.float64, ["C", "A", "W", "E"])
 
 
