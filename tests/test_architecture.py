@@ -21,7 +21,7 @@ MAY_IMPORT = {
 }
 # Modules that only `__init__` and the module itself may import.
 TOP = {"export", "plotting", "report", "cli"}
-OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow"}
+OPTIONAL = {"dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow", "xgboost"}
 
 MAX_MODULE_LINES = 399
 MAX_BODY_LINES = 59

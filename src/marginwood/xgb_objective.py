@@ -1,0 +1,139 @@
+"""The hinge losses as an objective and as metrics of XGBoost.
+
+The *objective* gives XGBoost the slope and the curvature of every row's loss. It reads the bounds that XGBoost keeps
+for ``survival:aft``, `label_lower_bound` and `label_upper_bound`, so that a script which trains with that objective
+only has to pass ``obj=IntervalObjective(...)``. The bounds are those of the target itself: any real numbers, ``-inf``
+and ``inf`` for no limit, without logarithm. XGBoost computes with 32-bit floats.
+
+With d the distance of the prediction beyond a limit's breakpoint, slope and curvature of the squared hinge are d and 1
+(it is taken as d**2 / 2, as in ``reg:squarederror``). The linear hinge has no curvature of its own. Beside the
+slope `scale` it is given the curvature ``scale / max(d, scale / 10)``: that of the parabola with the same slope which
+is lowest at the breakpoint. So a Newton step of a single row ends at its breakpoint, as with the squared hinge, and
+`scale`, a typical distance between targets, makes curvatures, and with them XGBoost's `reg_lambda` and
+`min_child_weight`, independent of the unit. Limits that the prediction keeps have neither slope nor curvature.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginwood.intervals import FloatArray
+from marginwood.losses import Loss, check_loss
+
+__all__ = ["IntervalMetric", "IntervalObjective"]
+
+Float32Array = npt.NDArray[np.float32]
+
+# Share of `scale` below which the curvature of the linear hinge grows no more.
+CORNER = np.float32(0.1)
+
+
+def distances(prediction: Float32Array, data: Any, margin: float) -> tuple[Float32Array, Float32Array, Float32Array]:
+    """How far predictions lie beyond the lower and the upper breakpoints of a DMatrix; and its weights."""
+    lower, upper = (data.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
+    if not len(lower) == len(upper) == len(prediction):
+        raise ValueError(
+            "label_lower_bound and label_upper_bound: expected one of each for every row of the DMatrix, got "
+            f"{len(lower)} and {len(upper)} for {len(prediction)} rows."
+        )
+    if margin > 0:
+        margins = np.where(lower == upper, np.float32(0), np.float32(margin))
+        lower, upper = lower + margins, upper - margins
+    return lower - prediction, prediction - upper, data.get_weight()
+
+
+class IntervalObjective:
+    """A hinge loss as an objective of XGBoost: ``xgboost.train(..., obj=IntervalObjective(...))``.
+
+    Parameters
+    ----------
+    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
+        The distance to the interval, or its square.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie, in units of the target. Rows with equal bounds have none.
+    scale : float, default=1.0
+        A typical distance between targets, in their units; it only matters for the linear hinge.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from marginwood.xgb import IntervalMetric, IntervalObjective
+    >>> X, lower = np.arange(8.0)[:, np.newaxis], np.repeat([-3.0, 5.0], 4)
+    >>> data = xgboost.DMatrix(X, label_lower_bound=lower, label_upper_bound=lower + 1)
+    >>> booster = xgboost.train({"base_score": 0, "reg_lambda": 0}, data, 20, obj=IntervalObjective(margin=0.5))
+    >>> booster.predict(data).round(1).tolist()
+    [-2.5, -2.5, -2.5, -2.5, 5.5, 5.5, 5.5, 5.5]
+    """
+
+    def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0, scale: float = 1.0) -> None:
+        check_loss(loss, margin)
+        self.loss, self.margin, self.scale = loss, float(margin), np.float32(scale)
+
+    def __call__(self, prediction: Float32Array, data: Any) -> tuple[Float32Array, Float32Array]:
+        """Slope and curvature of every row's loss, times its weight."""
+        below, above, weight = distances(prediction, data, self.margin)
+        if self.loss == "squared_hinge":
+            slope = np.maximum(above, 0) - np.maximum(below, 0)
+            # One of the two for an un-censored row, wherever the prediction lies.
+            curvature = (below > 0).astype(np.float32) + (above >= 0)
+        else:
+            is_below, is_above = below > 0, above > 0
+            slope = self.scale * (is_above.astype(np.float32) - is_below)
+            curvature = is_below / np.maximum(below / self.scale, CORNER)
+            curvature += is_above / np.maximum(above / self.scale, CORNER)
+        if len(weight):
+            slope, curvature = slope * weight, curvature * weight
+        return slope, curvature
+
+
+class IntervalMetric:
+    """The mean hinge loss as a metric of XGBoost: ``xgboost.train(..., custom_metric=IntervalMetric(...))``.
+
+    On a cluster it is the mean over all workers' rows. Without margin it is called ``interval_mse`` or
+    ``interval_mae``, otherwise by the name of the loss.
+
+    Parameters
+    ----------
+    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
+        The distance to the interval, or its square.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie.
+    """
+
+    def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:
+        check_loss(loss, margin)
+        self.loss, self.margin = loss, float(margin)
+
+    @property
+    def name(self) -> str:
+        """How XGBoost reports the metric."""
+        if self.margin > 0:
+            return self.loss
+        return "interval_mse" if self.loss == "squared_hinge" else "interval_mae"
+
+    def __call__(self, prediction: Float32Array, data: Any) -> tuple[str, float]:
+        """Name and value."""
+        from xgboost import collective
+
+        below, above, weight = distances(prediction, data, self.margin)
+        power = 2 if self.loss == "squared_hinge" else 1
+        losses = np.maximum(below, 0) ** power + np.maximum(above, 0) ** power
+        weight = weight if len(weight) else np.ones_like(losses)
+        sums = np.array([losses.dot(weight), weight.sum()], dtype=np.float64)
+        if collective.is_distributed():
+            sums = collective.allreduce(sums, collective.Op.SUM)
+        return self.name, float(sums[0] / sums[1])
+
+
+def typical_distance(intervals: FloatArray, weight: FloatArray | None) -> float:
+    """The distance between the quartiles of the limits, or between their extremes, or 1."""
+    weight = np.ones(len(intervals)) if weight is None else weight
+    row, side = np.nonzero(np.isfinite(intervals) & (weight > 0)[:, np.newaxis])
+    order = np.argsort(intervals[row, side])
+    limits, share = intervals[row, side][order], np.cumsum(weight[row][order])
+    first, third = np.searchsorted(share, np.array([0.25, 0.75]) * share[-1])
+    distance = limits[third] - limits[first] or limits[-1] - limits[0]
+    return float(distance) if distance > 0 else 1.0

@@ -1,0 +1,204 @@
+"""The hinge losses on XGBoost."""
+
+import json
+import pickle
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from marginwood import interval_mean_absolute_error, interval_mean_squared_error
+from marginwood.datasets import make_sine
+from marginwood.losses import hinge_loss, optimal_constant
+from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
+from marginwood.xgb_objective import typical_distance
+from strategies import LOSSES, informative_intervals, losses, margins
+
+xgboost = pytest.importorskip("xgboost", reason="XGBoost is optional")
+
+# Check -> why it cannot pass.
+EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
+
+X, y = make_sine(150, 5, random_state=0)
+rng = np.random.default_rng(0)
+weights = rng.uniform(0.5, 2.0, len(X))
+
+
+class Bounds:
+    """What an objective reads of a DMatrix, in 64 bits."""
+
+    def __init__(self, intervals, weight=()):
+        self.info = {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1]}
+        self.weight = np.asarray(weight)
+
+    def get_float_info(self, name):
+        return self.info[name]
+
+    def get_weight(self):
+        return self.weight
+
+
+def regressor(**parameters):
+    return XGBIntervalRegressor(**{"n_estimators": 30, "max_depth": 3, "n_jobs": 1, "random_state": 0, **parameters})
+
+
+@given(informative_intervals(), losses, margins, st.floats(-8, 8, width=16))
+def test_slopes_are_those_of_the_loss(intervals, loss, margin, prediction):
+    # Halfway between two multiples of 1/2 no breakpoint is near.
+    prediction = np.full(len(intervals), np.round(2 * prediction) / 2 + 0.25)
+    weight = np.arange(len(intervals)) + 1.0
+    slope, _ = IntervalObjective(loss, margin, scale=3.0)(prediction, Bounds(intervals, weight))
+    step = 1e-6
+    ends = [hinge_loss(intervals, prediction + sign * step, loss=loss, margin=margin) for sign in (1, -1)]
+    # The squared hinge is halved, the linear one multiplied by the scale.
+    factor = 0.5 if loss == "squared_hinge" else 3.0
+    np.testing.assert_allclose(slope, factor * weight * (ends[0] - ends[1]) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+@given(informative_intervals(), losses, margins)
+def test_a_newton_step_of_one_distant_limit_ends_at_its_breakpoint(intervals, loss, margin):
+    prediction = np.full(len(intervals), 7.25)
+    slope, curvature = IntervalObjective(loss, margin)(prediction, Bounds(intervals))
+    starts = intervals + np.where(intervals[:, :1] == intervals[:, 1:], 0.0, margin) * [1, -1]
+    above, below = starts[:, 1] < prediction, starts[:, 0] > prediction
+    assert ((curvature > 0) == (above | below)).all()
+    one = above & ~below
+    np.testing.assert_allclose((prediction - slope / np.where(one, curvature, 1))[one], starts[one, 1])
+
+
+def test_weights_multiply_slope_and_curvature():
+    prediction = np.linspace(-2, 2, len(X))
+    for loss in LOSSES:
+        plain = IntervalObjective(loss)(prediction, Bounds(y))
+        weighted = IntervalObjective(loss)(prediction, Bounds(y, weights))
+        np.testing.assert_allclose(weighted, [part * weights for part in plain], rtol=1e-6)
+
+
+def test_uncensored_targets_give_the_model_of_squared_error():
+    target = X[:, 0] + np.sin(X[:, 1])
+    parameters = {"max_depth": 3, "learning_rate": 0.3, "base_score": target.mean(), "nthread": 1}
+    theirs = xgboost.train(parameters, xgboost.DMatrix(X, label=target, weight=weights), 30)
+    data = xgboost.DMatrix(X, label_lower_bound=target, label_upper_bound=target, weight=weights)
+    ours = xgboost.train(parameters, data, 30, obj=IntervalObjective(margin=1.0))
+    np.testing.assert_allclose(ours.predict(data), theirs.predict(data), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "metric"),
+    [
+        ("squared_hinge", "interval_mse", interval_mean_squared_error),
+        ("linear_hinge", "interval_mae", interval_mean_absolute_error),
+    ],
+)
+def test_the_metric_is_that_of_the_package(loss, name, metric):
+    data = xgboost.DMatrix(X, label_lower_bound=y[:, 0], label_upper_bound=y[:, 1], weight=weights)
+    prediction = np.linspace(-2, 2, len(X), dtype=np.float32)
+    found, value = IntervalMetric(loss)(prediction, data)
+    assert found == name
+    assert value == pytest.approx(metric(y, prediction, sample_weight=weights), rel=1e-5)
+    assert IntervalMetric(loss, margin=0.5)(prediction, data)[0] == loss
+    assert IntervalMetric(loss, margin=0.5)(prediction, data)[1] > value
+
+
+def test_a_matrix_without_bounds_is_refused():
+    with pytest.raises(ValueError, match="label_lower_bound and label_upper_bound: expected one of each"):
+        xgboost.train({}, xgboost.DMatrix(X, label=X[:, 0]), 1, obj=IntervalObjective())
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_estimator_learns_targets_of_any_sign(loss):
+    negative = y - 5
+    model = regressor(loss=loss, margin=0.1).fit(X, negative)
+    assert model.score(X, negative) > 0.9
+    assert model.predict(X).max() < 0
+    assert model.feature_importances_.argmax() == 0
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_unit_of_the_target_does_not_matter(loss):
+    model = regressor(loss=loss, margin=0.125).fit(X, y)
+    scaled = regressor(loss=loss, margin=0.125 * 1024).fit(X, y * 1024)
+    np.testing.assert_allclose(scaled.predict(X), model.predict(X) * 1024, rtol=1e-3, atol=1.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_shifted_targets_shift_the_predictions(loss):
+    model = regressor(loss=loss).fit(X, y)
+    np.testing.assert_allclose(regressor(loss=loss).fit(X, y - 16).predict(X), model.predict(X) - 16, atol=0.05)
+
+
+def test_without_a_useful_split_the_best_constant_is_predicted():
+    model = regressor(margin=0.3, gamma=1e9).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), optimal_constant(y, margin=0.3).value, rtol=1e-4)
+
+
+def test_early_stopping_keeps_the_best_rounds():
+    model = regressor(n_estimators=300, early_stopping_rounds=5)
+    model.fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:])
+    scores = model.validation_score_
+    assert model.n_estimators_ == np.argmin(scores) + 1 == len(scores) - 5
+    error = interval_mean_squared_error(y[100:], model.predict(X[100:]))
+    assert error == pytest.approx(scores.min(), rel=1e-4)
+    held_out = regressor(n_estimators=300, early_stopping_rounds=5, validation_fraction=0.3).fit(X, y)
+    assert held_out.n_estimators_ < 300
+
+
+def test_a_saved_model_predicts_the_same_and_xgboost_reads_it(tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is optional")
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    model = regressor(loss="linear_hinge", margin=0.1).fit(frame, y)
+    path = tmp_path / "model.json"
+    model.save(path)
+    loaded = XGBIntervalRegressor.load(path)
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    assert (loaded.loss, loaded.margin, loaded.n_estimators_) == ("linear_hinge", 0.1, 30)
+    attributes = json.loads(path.read_text())["learner"]["attributes"]
+    assert attributes["marginwood_margin"] == "0.1"
+    theirs = xgboost.Booster(model_file=path).predict(xgboost.DMatrix(X))
+    np.testing.assert_array_equal(theirs, model.predict(frame))
+    assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
+
+
+def test_a_model_of_another_kind_is_not_loaded(tmp_path):
+    xgboost.train({}, xgboost.DMatrix(X, label=y[:, 0].clip(-1, 1)), 1).save_model(tmp_path / "other.json")
+    with pytest.raises(ValueError, match="not one that XGBIntervalRegressor saved"):
+        XGBIntervalRegressor.load(tmp_path / "other.json")
+
+
+def test_a_pickled_model_predicts_the_same():
+    model = regressor().fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_features_may_hold_nan_and_infinities():
+    holes = X.copy()
+    holes[::7, 0], holes[1::11, 1], holes[2::11, 1] = nan, -inf, inf
+    assert regressor().fit(holes, y).score(holes, y) > 0.8
+
+
+@pytest.mark.parametrize("tree_method", ["approx", "exact"])
+def test_other_parameters_reach_xgboost(tree_method):
+    model = regressor(tree_method=tree_method, xgb_params={"max_leaves": 2, "grow_policy": "lossguide"})
+    if tree_method == "exact":
+        model.set_params(xgb_params={"max_depth": 1})
+    leaves = (
+        model.fit(X, y).booster_.trees_to_dataframe().groupby("Tree")["Feature"].apply(lambda f: (f == "Leaf").sum())
+    )
+    assert leaves.max() == 2
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_the_typical_distance_is_positive():
+    assert typical_distance(np.array([[0.0, inf], [4.0, 4.0]]), None) == 4.0
+    assert typical_distance(np.array([[0.0, 2.0], [0.0, 0.0]]), np.array([1.0, 9.0])) == 2.0
+    assert typical_distance(np.array([[3.0, inf], [9.0, 9.0]]), np.array([1.0, 0.0])) == 1.0
+
+
+@parametrize_with_checks([XGBIntervalRegressor(10, n_jobs=1)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
