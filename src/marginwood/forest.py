@@ -1,33 +1,33 @@
 """MaxMarginIntervalForest: many trees on bootstrap samples, with random candidate features in every node.
 
-A bootstrap sample is a weight per row: a row drawn twice counts twice. So all trees share X, its feature orders and
-the sorted limits, and a tree only picks out the rows that it drew.
+A row is *out of bag* for the trees that did not draw it: their predictions of it are as good as on new data.
 """
 
 from __future__ import annotations
 
+import copy
 import numbers
 import warnings
-from collections.abc import Iterator
-from itertools import product
-from typing import Any
+from collections.abc import Callable
+from itertools import product, starmap
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from joblib.parallel import get_active_backend
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree, subsample
+from marginwood._core.problem import Target
+from marginwood.bagging import LARGEST_SEED, Draw, aggregate, grow_trees
 from marginwood.base import IntervalRegressorMixin, check_features, check_targets
 from marginwood.intervals import FloatArray
 from marginwood.losses import check_loss
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
 from marginwood.model_selection import margin_grid
-from marginwood.options import growing_options
+from marginwood.options import check_ccp_alpha, count_draws, growing_options
 from marginwood.progress import progress_bar
 from marginwood.tree import IntervalTree, MaxMarginIntervalTree
 
@@ -37,26 +37,24 @@ IntArray = npt.NDArray[np.int64]
 
 # Rows that all trees predict before the next rows: the block stays in the cache.
 BLOCK = 4096
-LARGEST_SEED = 2**31 - 1
-AGGREGATIONS = ("mean", "median")
 N_MARGINS = 7
 
 
-def count_draws(seed: int, n_samples: int, n_draws: int) -> IntArray:
-    """How often the bootstrap sample of a tree holds each row."""
-    if n_draws == 0:
-        return np.ones(n_samples, dtype=np.int64)
-    return np.bincount(np.random.RandomState(seed).randint(0, n_samples, n_draws), minlength=n_samples)
+class Training(NamedTuple):
+    """Checked arguments of `fit`, sorted once for all trees and all candidates of `tune_oob`."""
+
+    X: FloatArray
+    intervals: FloatArray
+    weights: FloatArray
+    orders: Any
+    target: Target
 
 
-def grow_one(
-    X: FloatArray, orders: Any, in_order: Any, breakpoints: FloatArray, weights: FloatArray, settings: Any, seed: int
-) -> npt.NDArray[np.void]:
-    """Grow one tree. Large arrays come one by one, so that a cluster sends each of them once."""
-    limits, n_draws, loss, options = settings
-    limits = limits._replace(in_order=in_order, breakpoints=breakpoints)
-    weights = weights * count_draws(seed, len(X), n_draws)
-    return grow_tree(X, *subsample(orders, limits, weights), weights, loss, options, seed)
+def name_features(source: Any, estimator: Any) -> None:
+    """Give an estimator the number and the names of the features that another one saw."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(source, name):
+            setattr(estimator, name, getattr(source, name))
 
 
 class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
@@ -77,15 +75,17 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
-        Fewest samples of a node that may be split; a float is a share of all samples.
+        Fewest samples of a node that may be split; a float is a share of the tree's rows.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf; a float is a share of all samples. A row that was drawn twice counts once.
+        Fewest samples of a leaf; a float is a share of the tree's rows. A row that was drawn twice counts once.
     max_features : int, float, {"sqrt", "log2"} or None, default=1/3
         How many features to try in each node; a float is a share, None is all.
     max_leaf_nodes : int, default=None
         Grow the trees best first, up to this many leaves.
     min_impurity_decrease : float, default=0.0
-        Least decrease of the cost by a split, per unit of total sample weight.
+        Least decrease of the cost by a split, per unit of the weight of the tree's rows.
+    ccp_alpha : float, default=0.0
+        Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no pruning.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -143,6 +143,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         max_features: int | float | str | None = 1 / 3,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         aggregation: str = "mean",
@@ -161,6 +162,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.aggregation = aggregation
@@ -188,136 +190,94 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
             The fitted forest.
         """
         self._check_parameters()
-        X = check_features(self, X, reset=not (self.warm_start and hasattr(self, "estimators_")))
-        intervals, weights = check_targets(X, y, sample_weight)
-        return self._fit(X, intervals, weights, sort_features(X), Target(intervals))
-
-    def _fit(
-        self, X: FloatArray, intervals: FloatArray, weights: FloatArray, orders: Any, target: Target
-    ) -> MaxMarginIntervalForest:
-        """Grow the forest from checked rows, sorted features and sorted limits, all of which stay as they are."""
-        kept = self.estimators_ if self.warm_start and hasattr(self, "estimators_") else []
-        seeds = self._draw_seeds(len(kept))
-        limits = target.at(float(self.margin))
-        options = growing_options(self, X.shape[0], X.shape[1], weights.sum())
-        settings = limits._replace(in_order=None, breakpoints=None), self._n_draws(len(X)), self.loss, options
-        shared = X, orders, limits.in_order, limits.breakpoints, weights, settings
-        saw_missing = np.isnan(X.max(axis=0))
-        trees = [
-            self._as_tree(nodes, saw_missing, seed)
-            for nodes, seed in zip(self._grow(shared, seeds), seeds, strict=True)
-        ]
-        self.estimators_ = kept + trees
-        self.n_samples_ = len(X)
-        if self.oob_score:
-            self._score_oob(X, intervals, weights)
-        return self
-
-    def _grow(self, shared: tuple[Any, ...], seeds: IntArray) -> Iterator[npt.NDArray[np.void]]:
-        """Grow one tree per seed, in threads or wherever joblib is told to."""
-        backend, _ = get_active_backend(prefer="threads")
-        as_generator = getattr(backend, "supports_return_generator", False)
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator" if as_generator else "list")
-        with progress_bar("trees", len(seeds), verbose=self.verbose) as advance:
-            for nodes in run(delayed(grow_one)(*shared, int(seed)) for seed in seeds):
-                advance()
-                yield nodes
-
-    def _as_tree(self, nodes: Any, saw_missing: npt.NDArray[np.bool_], seed: int) -> MaxMarginIntervalTree:
-        names = MaxMarginIntervalTree().get_params().keys() & self.get_params().keys()
-        tree = MaxMarginIntervalTree(**{name: getattr(self, name) for name in names})
-        tree.random_state, tree.tree_ = int(seed), IntervalTree(nodes, saw_missing)
-        tree.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            tree.feature_names_in_ = self.feature_names_in_
-        return tree
-
-    def _draw_seeds(self, n_kept: int) -> IntArray:
-        """Seeds of the trees to grow; with an integer `random_state` those that follow the seeds of the kept ones."""
-        if n_kept > self.n_estimators:
-            raise ValueError(
-                f"n_estimators: {self.n_estimators} is less than the {n_kept} trees that warm_start keeps."
-            )
-        random = check_random_state(self.random_state)
-        if isinstance(self.random_state, numbers.Integral):
-            random.randint(1, LARGEST_SEED, n_kept)
-        return random.randint(1, LARGEST_SEED, self.n_estimators - n_kept)
-
-    def _n_draws(self, n_samples: int) -> int:
-        if not self.bootstrap:
-            return 0
-        if self.max_samples is None:
-            return n_samples
-        if isinstance(self.max_samples, numbers.Integral):
-            return int(self.max_samples)
-        return max(1, round(n_samples * self.max_samples))
+        is_warm = self.warm_start and hasattr(self, "estimators_")
+        training = self._check_training(X, y, sample_weight, reset=not is_warm)
+        n_kept = len(self.estimators_) if is_warm else 0
+        return self._fit(training, self._draw_rows(len(training.X), n_kept), n_kept)
 
     def _check_parameters(self) -> None:
         check_loss(self.loss, self.margin)
-        if not isinstance(self.n_estimators, numbers.Integral) or self.n_estimators < 1:
-            raise ValueError(f"n_estimators: expected an integer >= 1, got {self.n_estimators!r}.")
-        if self.aggregation not in AGGREGATIONS:
-            raise ValueError(f"aggregation: expected one of {AGGREGATIONS}, got {self.aggregation!r}.")
-        if self.oob_score and not self.bootstrap:
-            raise ValueError("oob_score: every tree has all rows without bootstrap; set bootstrap=True.")
-        is_count = isinstance(self.max_samples, numbers.Integral) and self.max_samples >= 1
-        is_share = isinstance(self.max_samples, numbers.Real) and 0 < self.max_samples <= 1
-        if self.max_samples is not None and not (is_count or is_share):
-            raise ValueError(f"max_samples: expected an integer >= 1 or a float in (0, 1], got {self.max_samples!r}.")
+        check_ccp_alpha(self.ccp_alpha)
+        count_draws(self, 1)
+
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        X = check_features(self, X, reset=reset)
+        intervals, weights = check_targets(X, y, sample_weight)
+        return Training(X, intervals, weights, sort_features(X), Target(intervals))
+
+    def _draw_rows(self, n_samples: int, n_kept: int) -> list[Draw]:
+        """Draws of the trees to grow; with an integer `random_state` those that follow the ones of the kept trees."""
+        n_new = self.n_estimators - n_kept
+        if n_new < 0:
+            message = f"n_estimators: {self.n_estimators} is less than the {n_kept} trees that warm_start keeps."
+            raise ValueError(message)
+        n_seeds = self.n_estimators if isinstance(self.random_state, numbers.Integral) else n_new
+        seeds = check_random_state(self.random_state).randint(1, LARGEST_SEED, n_seeds)[n_seeds - n_new :]
+        return [Draw(int(seed), n_samples, count_draws(self, n_samples)) for seed in seeds]
+
+    def _fit(self, training: Training, draws: list[Draw], n_kept: int = 0) -> MaxMarginIntervalForest:
+        """Grow a tree per draw after the trees that are kept."""
+        X, _, weights, orders, target = training
+        if self.oob_score and n_kept and any(draw.n_samples != len(X) for draw in starmap(Draw, self._draws)):
+            raise ValueError("oob_score: the trees that warm_start keeps were grown from another number of rows.")
+        shared_names = MaxMarginIntervalTree().get_params().keys() & self.get_params().keys()
+        tree = MaxMarginIntervalTree(**{name: getattr(self, name) for name in shared_names - {"random_state"}})
+        tree.max_features_ = growing_options(tree, X.shape[0], X.shape[1], weights.sum()).max_features
+        name_features(self, tree)
+        saw_missing, limits = np.isnan(X.max(axis=0)), target.at(float(self.margin))
+        trees = []
+        with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
+            tables = grow_trees(tree, (X, orders, weights), limits, draws, self.n_jobs)
+            for nodes, draw in zip(tables, draws, strict=True):
+                trees.append(copy.copy(tree).set_params(random_state=draw.seed))
+                trees[-1].tree_ = IntervalTree(nodes, saw_missing)
+                advance()
+        self.estimators_: list[MaxMarginIntervalTree] = [*(self.estimators_ if n_kept else []), *trees]
+        self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
+        if self.oob_score:
+            self._score_oob(training)
+        return self
 
     @property
     def estimators_samples_(self) -> list[IntArray]:
         """The rows that each tree drew, with repetitions."""
         check_is_fitted(self)
-        rows = np.arange(self.n_samples_)
-        return [np.repeat(rows, count_draws(seed, len(rows), self._n_draws(len(rows)))) for seed in self._seeds()]
+        return [np.repeat(np.arange(draw.n_samples), draw.counts()) for draw in starmap(Draw, self._draws)]
 
-    def _seeds(self) -> list[int]:
-        return [tree.random_state for tree in self.estimators_]
-
-    def _aggregate(self, predictions: FloatArray) -> FloatArray:
-        """One prediction per column from those of the trees, where these are not NaN."""
-        present = ~np.isnan(predictions)
-        if self.aggregation == "median":
-            predictions[:, ~present.any(axis=0)] = np.inf  # any number, overwritten below
-            result = np.nanmedian(predictions, axis=0)
-        else:
-            with np.errstate(invalid="ignore"):
-                result = np.where(present, predictions, 0.0).sum(axis=0) / present.sum(axis=0)
-        return np.where(present.any(axis=0), result, np.nan)
+    def _over_blocks(self, function: Callable[[slice], Any], n_rows: int) -> Any:
+        """Results of a function of a block of rows, one after another, in threads."""
+        blocks = [slice(start, start + BLOCK) for start in range(0, n_rows, BLOCK)]
+        run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        return np.concatenate(run(delayed(function)(rows) for rows in blocks))
 
     def _predict(self, X: FloatArray, drawn: npt.NDArray[np.bool_] | None = None) -> FloatArray:
-        """Predict block by block, in threads; with `drawn` only by the trees that did not draw a row."""
+        """Predict; with `drawn`, of shape (n_estimators, n_rows), only by the trees that did not draw a row."""
 
         def predict_block(rows: slice) -> FloatArray:
             predictions = np.array([tree.tree_.predict(X[rows]) for tree in self.estimators_])
-            if drawn is not None:
-                predictions[drawn[:, rows]] = np.nan
-            return self._aggregate(predictions)
+            return aggregate(predictions, False if drawn is None else drawn[:, rows], self.aggregation)
 
-        blocks = [slice(start, start + BLOCK) for start in range(0, len(X), BLOCK)]
-        run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        return np.concatenate(run(delayed(predict_block)(rows) for rows in blocks))
+        return self._over_blocks(predict_block, len(X))
 
-    def _score_oob(self, X: FloatArray, intervals: FloatArray, weights: FloatArray) -> None:
-        drawn = np.array([count_draws(seed, len(X), self._n_draws(len(X))) > 0 for seed in self._seeds()])
+    def _score_oob(self, training: Training) -> None:
+        X, _, weights, _, _ = training
+        drawn = np.array([draw.counts() > 0 for draw in starmap(Draw, self._draws)])
         self.oob_prediction_ = self._predict(X, drawn)
-        scored = ~np.isnan(self.oob_prediction_) & (weights > 0)
-        n_left_out = np.count_nonzero(weights) - np.count_nonzero(scored)
+        n_left_out = np.count_nonzero(np.isnan(self.oob_prediction_) & (weights > 0))
         if n_left_out > 0:
             message = (
                 f"oob_score: {n_left_out} of {len(X)} rows were drawn by every tree and have no out-of-bag prediction. "
                 "More trees (n_estimators) help."
             )
             warnings.warn(message, UserWarning, stacklevel=4)
-        self._oob_rows = scored
-        self.oob_score_ = self._oob(interval_d2_score, intervals, weights)
+        self.oob_score_ = self._oob(interval_d2_score, training)
 
-    def _oob(self, metric: Any, intervals: FloatArray, weights: FloatArray) -> float:
-        rows = self._oob_rows
+    def _oob(self, metric: Any, training: Training) -> float:
+        """A metric of the out-of-bag predictions that there are."""
+        rows = ~np.isnan(self.oob_prediction_) & (training.weights > 0)
         if not rows.any():
             return np.nan
-        return metric(intervals[rows], self.oob_prediction_[rows], sample_weight=weights[rows])
+        return metric(training.intervals[rows], self.oob_prediction_[rows], sample_weight=training.weights[rows])
 
     def tune_oob(
         self,
@@ -359,25 +319,28 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         if not self.bootstrap:
             raise ValueError("tune_oob: there are no out-of-bag rows without bootstrap; set bootstrap=True.")
         self._check_parameters()
-        X = check_features(self, X, reset=True)
-        intervals, weights = check_targets(X, y, sample_weight)
+        training = self._check_training(X, y, sample_weight, reset=True)
         if isinstance(margins, str):
-            margins = margin_grid(intervals, N_MARGINS)
-        orders, target = sort_features(X), Target(intervals)
+            margins = margin_grid(training.intervals, N_MARGINS)
         grid = {"margin": margins, "loss": losses, "min_samples_leaf": min_samples_leaf, "max_features": max_features}
-        grid = {name: [getattr(self, name)] if values is None else list(values) for name, values in grid.items()}
-        candidates = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+        grid = {name: getattr(self, name) if values is None else values for name, values in grid.items()}
+        lists = [[values] if np.ndim(values) == 0 else np.asarray(values, object).tolist() for values in grid.values()]
+        for name, values in zip(("margins", "losses", "min_samples_leaf", "max_features"), lists, strict=True):
+            if not values:
+                raise ValueError(f"{name}: expected at least one value to try.")
+        candidates = [dict(zip(grid, values, strict=True)) for values in product(*lists)]
+        draws = self._draw_rows(len(training.X), 0)
         best, errors = self, []
         for candidate in candidates:
-            forest = clone(self).set_params(**candidate, oob_score=True, warm_start=False)
+            forest = clone(self).set_params(**candidate, oob_score=True)
             forest._check_parameters()
-            forest.n_features_in_ = self.n_features_in_
-            forest._fit(X, intervals, weights, orders, target)
-            errors.append(forest._oob(interval_mean_squared_error, intervals, weights))
-            if errors[-1] == min(errors) and errors.count(errors[-1]) == 1:
+            name_features(self, forest)
+            forest._fit(training, draws)
+            errors.append(forest._oob(interval_mean_squared_error, training))
+            if len(errors) == 1 or errors[-1] < min(errors[:-1]):
                 best = forest
         self.set_params(**{name: getattr(best, name) for name in grid})
-        for name in ("estimators_", "n_samples_", "oob_prediction_", "oob_score_", "_oob_rows"):
+        for name in ("estimators_", "_draws", "oob_prediction_", "oob_score_"):
             setattr(self, name, getattr(best, name))
         self.tuning_results_ = {"params": candidates, "oob_mse": np.array(errors)}
         return self
@@ -413,7 +376,11 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_features(self, X)
-        return np.column_stack([tree.tree_.apply(X) for tree in self.estimators_])
+
+        def apply_block(rows: slice) -> IntArray:
+            return np.column_stack([tree.tree_.apply(X[rows]) for tree in self.estimators_])
+
+        return self._over_blocks(apply_block, len(X))
 
     @property
     def feature_importances_(self) -> FloatArray:

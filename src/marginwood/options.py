@@ -11,6 +11,7 @@ from typing import Any
 
 from marginwood._core.grow import Options
 
+AGGREGATIONS = ("mean", "median")
 UNBOUNDED = 2**31 - 1  # beyond any depth and any number of samples
 
 
@@ -25,6 +26,25 @@ def growing_options(estimator: Any, n_samples: int, n_features: int, total_weigh
         min_decrease=_not_negative("min_impurity_decrease", estimator.min_impurity_decrease) * float(total_weight),
         max_features=_max_features(estimator.max_features, n_features),
     )
+
+
+def count_draws(estimator: Any, n_samples: int) -> int:
+    """How many rows a tree of a forest draws, from the checked parameters of the forest; 0 is all rows, undrawn."""
+    if not _is_integer(estimator.n_estimators):
+        raise TypeError(f"n_estimators: expected an integer >= 1, got {estimator.n_estimators!r}.")
+    if estimator.n_estimators < 1:
+        raise ValueError(f"n_estimators: expected an integer >= 1, got {estimator.n_estimators!r}.")
+    if estimator.aggregation not in AGGREGATIONS:
+        raise ValueError(f"aggregation: expected one of {AGGREGATIONS}, got {estimator.aggregation!r}.")
+    max_samples = 1.0 if estimator.max_samples is None else estimator.max_samples
+    n_draws = _count_or_share("max_samples", max_samples, n_samples, 1)
+    if estimator.bootstrap:
+        return n_draws
+    if estimator.max_samples is not None:
+        raise ValueError("max_samples: nothing is drawn without bootstrap; set bootstrap=True or max_samples=None.")
+    if estimator.oob_score:
+        raise ValueError("oob_score: every tree has all rows without bootstrap; set bootstrap=True.")
+    return 0
 
 
 def check_ccp_alpha(value: Any) -> None:
