@@ -99,5 +99,5 @@ def test_marks_follow_the_path_with_missing_samples_last_or_first():
     for missing_left, marked, weight in ((0, [1, 0, 1, 0], 1 + 4), (1, [0, 1, 0, 1], 2 + 8)):
         goes_left = np.full(6, 9, dtype=np.uint8)
         path = Path(1, 5, 2, missing_left, 1)
-        assert mark(order, path, 2, goes_left, weights) == weight
+        assert mark(order, path, 2, goes_left, weights) == (weight, 15 - weight)
         assert goes_left.tolist() == [*marked, 9, 9]
