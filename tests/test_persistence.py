@@ -38,7 +38,9 @@ MODELS = {
 def same(a, b):
     """Whether two values are equal through and through, types of containers included."""
     if isinstance(a, np.ndarray):
-        return type(b) is np.ndarray and a.dtype == b.dtype and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+        return (
+            type(b) is np.ndarray and a.dtype == b.dtype and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+        )
     if isinstance(a, list | tuple):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if hasattr(a, "__dict__") and not isinstance(a, type):

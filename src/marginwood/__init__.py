@@ -18,7 +18,7 @@ from marginwood.persistence import load, save
 from marginwood.solver import optimal_costs
 from marginwood.transformation import TransformationTree, TransformationTreeCV
 from marginwood.tree import MaxMarginIntervalTree
-from marginwood.version import __version__
+from marginwood.version import __version__ as __version__
 from marginwood.warmup import warmup
 
 __all__ = [

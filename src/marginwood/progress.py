@@ -1,19 +1,30 @@
-"""A progress bar for people who watch: on a terminal, when asked for, and nowhere else."""
+"""How far long work has come: a bar for people who watch, log lines for everyone else, and only when asked for."""
 
 from __future__ import annotations
 
+import itertools
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 __all__ = ["progress_bar"]
 
+N_LINES = 10
+
+log = logging.getLogger("marginwood")
+
 
 @contextmanager
 def progress_bar(description: str, total: int, *, verbose: int, done: int = 0) -> Iterator[Callable[[], None]]:
-    """Show a bar on stderr if `verbose` and stderr is a terminal; yields a function that advances it by one."""
+    """Show progress if `verbose`; yields a function that advances it by one.
+
+    On a terminal a bar appears on stderr. Otherwise ten lines are logged as information to the logger "marginwood",
+    which Python does not show unless told to.
+    """
     if not verbose or not sys.stderr.isatty():
-        yield lambda: None
+        count = itertools.count(done + 1)
+        yield lambda: _log_step(description, next(count), total) if verbose else None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -22,3 +33,8 @@ def progress_bar(description: str, total: int, *, verbose: int, done: int = 0) -
     with Progress(*columns, console=Console(file=sys.stderr)) as progress:
         task = progress.add_task(description, total=total, completed=done)
         yield lambda: progress.advance(task)
+
+
+def _log_step(description: str, step: int, total: int) -> None:
+    if step * N_LINES // total > (step - 1) * N_LINES // total:
+        log.info("%s: %d of %d", description, step, total)

@@ -137,7 +137,9 @@ def _decode(state: Any, n_features: int) -> Any:
 
 def _decode_tree(content: dict[str, Any], n_features: int) -> IntervalTree:
     saved, saw_missing = content["nodes"], content["saw_missing"]
-    if saved.dtype.names != NODE_DTYPE.names or any(saved.dtype[name] != NODE_DTYPE[name] for name in saved.dtype.names):
+    if saved.dtype.names != NODE_DTYPE.names or any(
+        saved.dtype[name] != NODE_DTYPE[name] for name in saved.dtype.names
+    ):
         raise ValueError(f"a node table needs the columns {NODE_DTYPE.names}.")
     if saw_missing.dtype != np.bool_ or saw_missing.shape != (n_features,):
         raise ValueError("saw_missing needs one boolean per feature.")

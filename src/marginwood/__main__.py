@@ -1,0 +1,8 @@
+"""``python -m marginwood`` is the command ``marginwood``."""
+
+import sys
+
+from marginwood.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Show what a model file holds: the data it was trained on, parameters, importances, the tree.
+
+Example:
+  marginwood show tree.mw --max-depth 3
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from marginwood.cli.models import count
+from marginwood.export import export_text
+from marginwood.persistence import load_with_header
+
+N_IMPORTANT = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("model", metavar="MODEL", help="file of a model")
+    parser.add_argument("--max-depth", metavar="N", type=count, help="cut the drawing of the tree below this depth")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print all parts."""
+    model, header = load_with_header(args.model)
+    for line in describe(model, header, args.max_depth):
+        print(line)
+
+
+def describe(model: Any, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:
+    """Lines about a model."""
+    notes = header["notes"]
+    yield f"{header['estimator']}, saved by marginwood {header['version']}"
+    if notes:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in notes["censoring"].items())
+        yield f"trained on {notes['data']}: {notes['rows']} rows ({kinds}), {model.n_features_in_} features"
+        yield "target: " + ", ".join(f"--{name} {column}" for name, column in notes["target"].items())
+    inner = getattr(model, "best_estimator_", model)
+    yield ""
+    yield "parameters: " + ", ".join(f"{name}={value!r}" for name, value in inner.get_params(deep=False).items())
+    names = header["feature_names"] or [f"x[{idx}]" for idx in range(model.n_features_in_)]
+    if hasattr(inner, "coef_"):
+        yield from _ranked("weights", names, inner.coef_)
+        yield f"  {'intercept':30} {inner.intercept_:.4g}"
+    elif hasattr(inner, "feature_importances_"):
+        yield from _ranked("importances", names, inner.feature_importances_)
+    if hasattr(inner, "tree_"):
+        yield ""
+        yield export_text(inner, max_depth=max_depth)
+    elif hasattr(inner, "estimators_"):
+        yield f"\n{len(inner.estimators_)} trees"
+
+
+def _ranked(title: str, names: list[str], values: Any) -> Iterator[str]:
+    """The largest values that are not 0, with their names."""
+    order = [idx for idx in np.argsort(-np.abs(values), kind="stable") if values[idx] != 0]
+    yield ""
+    yield f"{title} ({len(order)} of {len(names)} are not 0):"
+    for idx in order[:N_IMPORTANT]:
+        yield f"  {names[idx]:30} {values[idx]:.4g}"
+    if len(order) > N_IMPORTANT:
+        yield f"  and {len(order) - N_IMPORTANT} more"
