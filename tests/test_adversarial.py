@@ -15,7 +15,7 @@ from marginwood import (
     interval_mean_squared_error,
     optimal_costs,
 )
-from strategies import LOSSES
+from strategies import LOSSES, crossing_order
 
 METRICS = [
     interval_accuracy,
@@ -120,7 +120,7 @@ def test_a_margin_beyond_every_interval_makes_the_squared_prediction_a_mean():
 
 
 @both_losses
-@pytest.mark.parametrize("outlier", [1e6, 1e12])
+@pytest.mark.parametrize("outlier", [1e6, 1e12, 1e30, 1e100])
 def test_rows_beside_a_split_off_outlier_are_fitted_as_without_it(loss, outlier):
     X, y = wave(200)
     alone = fitted(loss, X, y, margin=0.0, max_depth=6)
@@ -129,6 +129,29 @@ def test_rows_beside_a_split_off_outlier_are_fitted_as_without_it(loss, outlier)
     assert together.predict(X_more)[-1] == outlier
     assert together.get_n_leaves() == alone.get_n_leaves() + 1
     np.testing.assert_allclose(together.predict(X), alone.predict(X), rtol=1e-12)
+
+
+@both_losses
+@pytest.mark.parametrize("far", [1e6, 1e12, 1e30, 1e149])
+def test_an_end_too_far_to_matter_splits_as_an_open_end(loss, far):
+    X, y = wave(200)
+    y[::3, 1] = inf
+    y[1::3, 0] = -inf
+    open_ends = fitted(loss, X, y, max_depth=4, min_samples_leaf=10)
+    far_ends = fitted(loss, X, np.clip(y, -far, far), max_depth=4, min_samples_leaf=10)
+    assert open_ends.get_n_leaves() > 8
+    np.testing.assert_array_equal(far_ends.tree_.threshold, open_ends.tree_.threshold)
+    np.testing.assert_allclose(far_ends.tree_.impurity, open_ends.tree_.impurity, rtol=1e-9, atol=1e-12)
+
+
+@both_losses
+@pytest.mark.parametrize("far", [1e9, 1e30])
+@pytest.mark.parametrize("ends", [crossing_order(20, 30), np.array([[0.0, inf], [1.0, inf], [5.0, inf], [1.0, 3.0]])])
+def test_an_end_too_far_to_matter_changes_no_prefix(loss, far, ends):
+    ends = np.vstack([np.tile([-inf, inf], (3, 1)), ends])
+    open_costs = optimal_costs(*ends.T, loss=loss).costs
+    far_costs = optimal_costs(*np.clip(ends, -far, far).T, loss=loss).costs
+    np.testing.assert_allclose(far_costs, open_costs, rtol=1e-9, atol=1e-9)
 
 
 @both_losses

@@ -31,7 +31,7 @@ def run(points, kinds, weights, order, ranks, code):
         n_left = 0
         for j in range(i + 1):
             n_left += order[j] <= walked.low
-        descent.change(points, sums, counts, rank, kind, one)
+        descent.change(points, loss, sums, counts, rank, kind, one)
         found, n_found = descent.locate(points, loss, ranks, rankset.LEFT, sums, counts)
         for way in range(2):
             minimum = found if way else walked
@@ -40,7 +40,7 @@ def run(points, kinds, weights, order, ranks, code):
             steps[i, way, 2], steps[i, way, 3] = high, n_found if way else n_left
     # Take all of them out again.
     for i in range(order.shape[0]):
-        descent.change(points, sums, counts, order[i], kinds[order[i] - FIRST], -one)
+        descent.change(points, loss, sums, counts, order[i], kinds[order[i] - FIRST], -one)
     return steps, np.abs(sums).max(), np.abs(counts).max()
 
 

@@ -23,10 +23,13 @@ def make_sums(n_ranks):
 
 
 @inner
-def change(points, sums, counts, rank, kind, sign):
-    """Add (sign 1) or take out (sign -1) the limit at `rank`."""
+def change(points, loss, sums, counts, rank, kind, sign):
+    """Add (sign 1) or take out (sign -1) the limit at `rank`.
+
+    The sums of a limit that is never active cancel; far away they must not be so large that others drown in them.
+    """
     points, sums, counts = borrow(points), borrow(sums), borrow(counts)
-    b, step = points[rank, 0], points[rank, 1] * sign
+    b, step = min(max(points[rank, 0], -loss.reach), loss.reach), points[rank, 1] * sign
     if kind == LOWER:
         sums[0, 0] -= step
         sums[0, 1] -= step * b

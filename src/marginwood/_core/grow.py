@@ -13,7 +13,7 @@ from marginwood._core.hinge import SQUARED, Loss, Minimum
 from marginwood._core.jit import borrow, folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.order import SAMPLE_MASK
-from marginwood._core.samples import SAMPLE_DTYPE, minimise, rank_limits
+from marginwood._core.samples import SAMPLE_DTYPE, contested, minimise, rank_limits
 from marginwood._core.split import Path, Split, path_row, sweep, sweep_by_descent
 
 # A split must lower the cost by this share of the node's cost, ...
@@ -85,6 +85,7 @@ class Node(NamedTuple):
 
     loss: Loss
     minimum: Minimum
+    centre: float
     cost: float
     tolerance: float
 
@@ -113,18 +114,22 @@ def _open(problem, scratch, place):
     limits = problem.limits[place.limit_start : place.limit_stop]
     breakpoints = problem.breakpoints[place.limit_start : place.limit_stop]
     points = scratch.points[: limits.shape[0] + rankset.N_SENTINELS]
-    magnitude, reach = problem.margin, 0.0
-    if limits.shape[0] > 0:
-        first, last = breakpoints[0], breakpoints[-1]
-        magnitude += max(abs(first + problem.origin), abs(last + problem.origin))
-        reach = max(place.centre - first, last - place.centre)
+    magnitude, centre, reach = problem.margin, place.centre, 0.0
+    n_limits = limits.shape[0]
+    if n_limits > 0:
+        first, last = contested(limits)
+        first, last = min(first, last - 1), max(first, last - 1)
+        low, high = breakpoints[max(first, 0)], breakpoints[min(last, n_limits - 1)]
+        centre = centre if low <= centre <= high else (high if centre > high else low)
+        magnitude += max(abs(low + problem.origin), abs(high + problem.origin))
+        reach = max(centre - low, high - centre)
     loss = hinge.make_loss(problem.loss, 2 * place.weight, reach)
-    rank_limits(limits, breakpoints, scratch.samples, points, place.centre, problem.loss)
+    rank_limits(limits, breakpoints, scratch.samples, points, centre, problem.loss)
     minimum, size = minimise(limits, points, loss, scratch.ranks)
     cost = hinge.cost_of(points, loss, minimum)
     blur = ULPS * EPSILON * magnitude
     floor = place.weight * (blur * blur if loss.code == SQUARED else blur)
-    return Node(loss, minimum, cost, COST_TOLERANCE * cost + SUM_TOLERANCE * size + floor)
+    return Node(loss, minimum, centre, cost, COST_TOLERANCE * cost + SUM_TOLERANCE * size + floor)
 
 
 @inner
@@ -194,9 +199,9 @@ def _write(row, place, node, points):
     value, low, high = hinge.value_of(points, node.loss, node.minimum)
     row["threshold"], row["feature"] = NO_FEATURE, NO_FEATURE
     row["children_left"], row["children_right"], row["missing_go_to_left"] = LEAF, LEAF, 0
-    row["value"] = place.parent_value if value != value else value + place.centre
-    row["value_low"] = -np.inf if low != low else low + place.centre
-    row["value_high"] = np.inf if high != high else high + place.centre
+    row["value"] = place.parent_value if value != value else value + node.centre
+    row["value_low"] = -np.inf if low != low else low + node.centre
+    row["value_high"] = np.inf if high != high else high + node.centre
     row["impurity"], row["weighted_n_node_samples"] = node.cost, place.weight
     row["n_node_samples"] = place.stop - place.start
 
@@ -226,8 +231,8 @@ def _settle(problem, scratch, options, place, row, n_pending):
     item["limit_start"], item["limit_stop"] = place.limit_start, place.limit_stop
     item["feature"], item["n_left"] = split.feature, split.n_left
     item["missing_left"] = split.missing_left
-    item["left_centre"] = place.centre + split.left_value
-    item["right_centre"] = place.centre + split.right_value
+    item["left_centre"] = node.centre + split.left_value
+    item["right_centre"] = node.centre + split.right_value
     return n_pending + 1
 
 

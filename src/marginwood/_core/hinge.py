@@ -34,17 +34,21 @@ TOTAL_TOLERANCE = 1e-13
 
 
 class Loss(NamedTuple):
-    """`code` is LINEAR or SQUARED; the slacks are tolerances for sums of weights and of weighted breakpoints."""
+    """`code` is LINEAR or SQUARED; the slacks are tolerances for sums of weights and of weighted breakpoints.
+
+    Breakpoints beyond `reach`, on either side, belong to limits that are never active at a minimum.
+    """
 
     code: int
     weight_slack: float
     total_slack: float
+    reach: float
 
 
 @inner
 def make_loss(code, weight, reach):
-    """The loss for limits of this total weight whose breakpoints lie within -reach and reach."""
-    return Loss(code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * weight * reach)
+    """The loss for limits of this total weight, of which those that matter lie within -reach and reach."""
+    return Loss(code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * weight * reach, reach)
 
 
 class Minimum(NamedTuple):

@@ -5,13 +5,16 @@ import numpy as np
 from marginwood._core import descent, hinge, rankset
 from marginwood._core.hinge import LINEAR, LOWER
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inner, kernel, prefetch
-from marginwood._core.samples import put_sentinels
+from marginwood._core.samples import contested, put_sentinels
 from marginwood._core.split import MOVES_PER_LIMIT
 
 
 @kernel
 def rank_all(limits, breakpoints, weights, ranks_of, points, loss):
-    """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`."""
+    """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`.
+
+    Returns how far from 0 a breakpoint lies that may count in a minimum.
+    """
     limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
     ranks_of, points = borrow(ranks_of), borrow(points)
     put_sentinels(points, limits.shape[0])
@@ -26,22 +29,22 @@ def rank_all(limits, breakpoints, weights, ranks_of, points, loss):
         weight = weights[0] if uniform else weights[limit >> 1]
         points[rank, 0] = breakpoints[i]
         points[rank, 1] = -weight if limit & 1 == LOWER and loss != LINEAR else weight
+    first, last = contested(limits)
+    return max(abs(breakpoints[first]), abs(breakpoints[last - 1])) if first < last else 0.0
 
 
 @inner
-def _loss_of_all(code, weights, points):
-    weight, reach = 0.0, 0.0
+def _loss_of_all(code, weights, reach):
+    weight = 0.0
     for i in range(weights.shape[0]):
         weight += weights[i]
-    if points.shape[0] > rankset.N_SENTINELS:
-        reach = max(-points[rankset.FIRST, 0], points[-rankset.FIRST - 1, 0])
     return hinge.make_loss(code, 2 * weight, reach)
 
 
 @kernel
-def solve_by_walking(ranks_of, points, weights, ranks, code, costs, values, moves):
+def solve_by_walking(ranks_of, points, weights, ranks, code, reach, costs, values, moves):
     """Fill `costs`, `values` and `moves`; says whether the walking budget held."""
-    loss = _loss_of_all(code, weights, points)
+    loss = _loss_of_all(code, weights, reach)
     ranks_of, points, weights, ranks = borrow(ranks_of), borrow(points), borrow(weights), borrow(ranks)
     costs, values, moves = borrow(costs), borrow(values), borrow(moves)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
@@ -67,9 +70,9 @@ def solve_by_walking(ranks_of, points, weights, ranks, code, costs, values, move
 
 
 @kernel
-def solve_by_descent(ranks_of, points, weights, ranks, code, costs, values, moves):
+def solve_by_descent(ranks_of, points, weights, ranks, code, reach, costs, values, moves):
     """The same in O(n log n), wherever the minimum goes."""
-    loss = _loss_of_all(code, weights, points)
+    loss = _loss_of_all(code, weights, reach)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     sums, counts = descent.make_sums(n_ranks)
@@ -79,7 +82,7 @@ def solve_by_descent(ranks_of, points, weights, ranks, code, costs, values, move
             rank = np.int64(ranks_of[i, kind])
             if rank > 0:
                 rankset.move_left(ranks, rank)
-                descent.change(points, sums, counts, rank, kind, np.int64(1))
+                descent.change(points, loss, sums, counts, rank, kind, np.int64(1))
                 n_left += rank <= minimum.low
         n_before = n_left
         minimum, n_left = descent.locate(points, loss, ranks, rankset.LEFT, sums, counts)

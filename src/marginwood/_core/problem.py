@@ -41,13 +41,22 @@ class Target:
         limits, values = sort_limits(intervals, LOWER, True)
         self._exact = np.column_stack([limits, limits + np.int32(1)]).reshape(-1), np.repeat(values, 2)
         lists = [values for _, values in (self._lower, self._upper, self._exact) if len(values)]
-        self.origin = max(lists, key=len)[max(map(len, lists)) // 2] if lists else 0.0
-        self._reach = max((np.abs(values[[0, -1]] - self.origin).max() for values in lists), default=0.0)
+        self.origin, self._reach, self._farthest = _centre(*self._ends(), lists) if lists else (0.0, 0.0, 0.0)
+
+    def _ends(self):
+        """The first upper and the last lower limit in rising order; of one kind alone twice the same."""
+        lower, upper, exact = self._lower[1], self._upper[1], self._exact[1]
+        first = min((values[0] for values in (upper, exact) if len(values)), default=np.inf)
+        last = max((values[-1] for values in (lower, exact) if len(values)), default=-np.inf)
+        first, last = (last, last) if first == np.inf else (first, last)
+        first, last = (first, first) if last == -np.inf else (first, last)
+        return min(first, last), max(first, last)
 
     def at(self, margin):
         """The limits at a margin."""
         reach = max(self._reach, margin)
         exponent = int(np.frexp(reach)[1]) if reach > 0 else 0
+        exponent = max(exponent, int(np.frexp(self._farthest)[1]) - 1000)
         margin = float(np.ldexp(margin, -exponent))
 
         def moved(limits, values, shift):
@@ -60,6 +69,15 @@ class Target:
             in_order, breakpoints = merge_limits(*moved(*self._exact, 0.0), in_order, breakpoints)
         origin = float(np.ldexp(self.origin, -exponent))
         return Limits(in_order, breakpoints, origin, margin, exponent)
+
+
+def _centre(low, high, lists):
+    """A limit amid those between `low` and `high`; the distances from it to the farther of both, and to any limit."""
+    inside = [values[np.searchsorted(values, low) : np.searchsorted(values, high, "right")] for values in lists]
+    longest = max(inside, key=len)
+    origin = longest[len(longest) // 2]
+    farthest = max(np.abs(values[[0, -1]] - origin).max() for values in lists)
+    return origin, max(origin - low, high - origin), farthest
 
 
 def times_power_of_two(values, exponent):

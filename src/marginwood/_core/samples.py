@@ -53,6 +53,22 @@ def rank_limits(limits, breakpoints, samples, points, centre, loss):
 
 
 @inner
+def contested(limits):
+    """Where the first upper limit is, and where the last lower one ends.
+
+    A limit outside of this range is never active at the minimum of any part of the limits: left of the first upper
+    limit no cost falls to the left, right of the last lower one none falls to the right. However far away it is, it
+    must not count in tolerances. The range is empty if one value satisfies all.
+    """
+    first, last = 0, limits.shape[0]
+    while first < limits.shape[0] and limits[first] & 1 == LOWER:
+        first += 1
+    while last > 0 and limits[last - 1] & 1 != LOWER:
+        last -= 1
+    return first, last
+
+
+@inner
 def minimise(limits, points, loss, ranks):
     """The minimum of all limits of a node; and the size of the sums in which a sweep keeps its costs.
 
@@ -62,7 +78,8 @@ def minimise(limits, points, loss, ranks):
     limits, points, ranks = borrow(limits), borrow(points), borrow(ranks)
     n_ranks = limits.shape[0]
     n_lower, weight, total, square, size = 0, 0.0, 0.0, 0.0, 0.0
-    for i in range(n_ranks):
+    first, last = contested(limits)
+    for i in range(first, last):
         b, step = points[i + FIRST, 0], points[i + FIRST, 1]
         size += abs(step * b * b if loss.code == SQUARED else step * b)
         if limits[i] & 1 == LOWER:
@@ -71,8 +88,9 @@ def minimise(limits, points, loss, ranks):
             total -= step * b
             square -= step * b * b
     rankset.reset(ranks, n_ranks)
-    high = rankset.next_rank(ranks, rankset.RIGHT, rankset.RIGHT)
-    minimum = hinge.Minimum(rankset.RIGHT, high, n_lower, weight, total, square, 0)
+    high = np.int64(first + FIRST if first < n_ranks else n_ranks + FIRST + 1)
+    low = rankset.previous_rank(ranks, rankset.RIGHT, high)
+    minimum = hinge.Minimum(low, high, n_lower, weight, total, square, 0)
     moves = np.int64(0)
     for _ in range(MAX_ROUNDS):
         minimum = hinge.walk(points, loss, ranks, rankset.RIGHT, minimum)

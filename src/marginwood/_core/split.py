@@ -112,7 +112,7 @@ def sweep_by_descent(order, scratch, points, loss, path, feature, best, toleranc
         rank = np.int64(sample["lower_rank"])
         for kind in range(2):
             if rank > 0:
-                descent.change(points, right_sums, right_counts, rank, kind, one)
+                descent.change(points, loss, right_sums, right_counts, rank, kind, one)
             rank = np.int64(sample["upper_rank"])
     for position in range(path.stop - path.start):
         entry = order[path_row(path, position)]
@@ -129,7 +129,7 @@ def sweep_by_descent(order, scratch, points, loss, path, feature, best, toleranc
         for kind in range(2):
             if rank > 0:
                 rankset.move_left(ranks, rank)
-                descent.change(points, left_sums, left_counts, rank, kind, one)
-                descent.change(points, right_sums, right_counts, rank, kind, -one)
+                descent.change(points, loss, left_sums, left_counts, rank, kind, one)
+                descent.change(points, loss, right_sums, right_counts, rank, kind, -one)
             rank = np.int64(sample["upper_rank"])
     return best
