@@ -37,10 +37,10 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     >>> from marginwood import MaxMarginIntervalTree, export_text
     >>> X, y = np.array([[1.0], [2.0], [3.0]]), np.array([[0.0, 1.0], [0.5, np.inf], [4.0, 6.0]])
     >>> print(export_text(MaxMarginIntervalTree().fit(X, y), feature_names=["dose"]))
-    |-- dose <= 2.50
-    |   |-- value: 0.75 in [0.50, 1.00], samples: 2, cost: 0.00
-    |-- dose > 2.50
-    |   |-- value: 5.00 in [4.00, 6.00], samples: 1, cost: 0.00
+    |-- dose <= 1.50
+    |   |-- value: 0.50 in [0.00, 1.00], samples: 1, cost: 0.00
+    |-- dose > 1.50
+    |   |-- value: 5.00 in [4.00, 6.00], samples: 2, cost: 0.00
     """
     check_is_fitted(tree)
     names = _names(tree, feature_names)
