@@ -6,7 +6,7 @@ its feature orders and the sorted limits, and a tree only picks out the rows tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
@@ -27,8 +27,8 @@ IntArray = npt.NDArray[np.int64]
 NodeTable = npt.NDArray[np.void]
 
 LARGEST_SEED = 2**31 - 1
-# How often the data is sent to a cluster that has lost every worker that held it.
-N_ATTEMPTS = 3
+# How often the data is sent to a cluster that keeps losing it.
+MAX_ATTEMPTS = 3
 
 
 class Draw(NamedTuple):
@@ -46,17 +46,25 @@ class Draw(NamedTuple):
         return np.bincount(rows, minlength=self.n_samples)
 
 
+def _as_array(array: Any) -> Any:
+    """An array as kernels take it, from whatever a backend hands over.
+
+    A cluster of one thread is not used by joblib, and futures come here. To joblib's processes come read-only maps of
+    files; they are copied, because kernels would be compiled anew for them.
+    """
+    array = array.result() if hasattr(array, "result") else array
+    return np.require(np.asarray(array), requirements="W")
+
+
 def grow_one(
     X: Any, orders: Any, in_order: Any, breakpoints: Any, weights: Any, settings: tuple[Any, Any], draw: Draw
 ) -> NodeTable:
     """Grow one tree; `settings` are an unfitted tree and limits without their arrays.
 
-    The arrays come one by one: a cluster holds each of them once and hands it to every task. They are copied only where
-    they come as read-only maps of a file, from joblib's processes: a kernel for those would be compiled anew.
+    The arrays come one by one: a cluster holds each of them once and hands it to every task.
     """
     tree, limits = settings
-    arrays = (np.require(np.asarray(array), requirements="W") for array in (X, orders, in_order, breakpoints))
-    X, orders, in_order, breakpoints = arrays
+    X, orders, in_order, breakpoints, weights = map(_as_array, (X, orders, in_order, breakpoints, weights))
     weights = weights * draw.counts()
     orders, limits = subsample(orders, limits._replace(in_order=in_order, breakpoints=breakpoints), weights)
     options = growing_options(tree, orders.shape[1], X.shape[1], weights.sum())
@@ -67,31 +75,30 @@ def grow_one(
 
 def grow_trees(
     tree: Any, arrays: Sequence[Any], limits: Any, draws: Sequence[Draw], n_jobs: int | None
-) -> Iterable[NodeTable]:
-    """Node tables of trees like `tree`, one per draw, from X, orders and weights; where joblib is told to.
+) -> Iterator[NodeTable]:
+    """Yield node tables of trees like `tree`, one per draw, from X, orders and weights; grown where joblib is told to.
 
-    Threads hand over each tree when it is grown, other backends all at the end.
+    joblib's own way with a Dask cluster is to send an array to one worker, and to lose it with that worker. Here every
+    worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown anew.
     """
     X, orders, weights = arrays
-    shared = [X, orders, limits.in_order, limits.breakpoints, weights]
+    arrays = [X, orders, limits.in_order, limits.breakpoints, weights]
     settings = tree, limits._replace(in_order=None, breakpoints=None)
     backend, _ = get_active_backend(prefer="threads")
     client = getattr(backend, "client", None)
     return_as = "generator" if backend.supports_return_generator else "list"
-
-    def run(shared: Sequence[Any]) -> Iterable[NodeTable]:
-        tasks = (delayed(grow_one)(*shared, settings, draw) for draw in draws)
-        return Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks)
-
-    if client is None:
-        return run(shared)
-    # joblib would send each array to one worker, and with that worker it would be lost: every worker gets a copy.
-    for _ in range(N_ATTEMPTS - 1):
+    n_grown, n_attempts = 0, 0
+    while n_grown < len(draws):
+        n_attempts += 1
+        shared = arrays if client is None else client.scatter(arrays, broadcast=True, hash=False)
+        tasks = (delayed(grow_one)(*shared, settings, draw) for draw in draws[n_grown:])
         try:
-            return run(client.scatter(shared, broadcast=True, hash=False))
-        except CancelledError:  # all copies were lost
-            continue
-    return run(client.scatter(shared, broadcast=True, hash=False))
+            for nodes in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
+                n_grown += 1
+                yield nodes
+        except CancelledError:
+            if n_attempts == MAX_ATTEMPTS:
+                raise
 
 
 def aggregate(predictions: FloatArray, absent: Any, aggregation: str) -> FloatArray:

@@ -1,0 +1,100 @@
+"""A forest grown by a cluster of two processes is the one grown here, even if workers die."""
+
+import logging
+import os
+import signal
+
+import joblib
+import numpy as np
+import pytest
+
+from marginwood import MaxMarginIntervalForest
+
+distributed = pytest.importorskip("distributed", reason="Dask is optional")
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 6))
+y = np.sort(X[:, :1] + rng.normal(size=(400, 2)), axis=1)
+y[::5, 0], y[1::5, 1] = -np.inf, np.inf
+N_WORKERS = 2
+CLUSTER = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with distributed.LocalCluster(n_workers=N_WORKERS, **CLUSTER) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def scattered(client, monkeypatch):
+    """What is sent to the workers: for each call of `scatter` the arrays and how many workers hold each."""
+    calls, scatter = [], client.scatter
+
+    def record(data, *args, **kwargs):
+        futures = scatter(data, *args, **kwargs)
+        calls.append((data, [len(holders) for holders in client.who_has(futures).values()]))
+        return futures
+
+    monkeypatch.setattr(client, "scatter", record)
+    return calls
+
+
+def make_plugin(mark, pids):
+    """A plugin that kills workers, once, as soon as one of them has grown a tree and not yet said so."""
+
+    class Killer(distributed.WorkerPlugin):
+        def transition(self, key, start, finish, **_):
+            if "grow_one" in str(key) and (start, finish) == ("executing", "memory"):
+                try:
+                    mark.touch(exist_ok=False)
+                except FileExistsError:
+                    return
+                for pid in sorted(pids, key=os.getpid().__eq__):  # itself last
+                    os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    return Killer()
+
+
+def assert_same_forest(forest, other):
+    for tree, other_tree in zip(forest.estimators_, other.estimators_, strict=True):
+        assert tree.tree_.nodes.tobytes() == other_tree.tree_.nodes.tobytes()
+    np.testing.assert_array_equal(forest.predict(X), other.predict(X))
+
+
+def test_the_cluster_grows_the_same_forest_from_data_that_is_sent_once(scattered):
+    parameters = {"n_estimators": 16, "margin": 0.2, "oob_score": True, "random_state": 0}
+    local = MaxMarginIntervalForest(**parameters).fit(X, y)
+    with joblib.parallel_config(backend="dask"):
+        forest = MaxMarginIntervalForest(**parameters).fit(X, y)
+    assert_same_forest(forest, local)
+    np.testing.assert_array_equal(forest.oob_prediction_, local.oob_prediction_)
+    assert forest.oob_score_ == local.oob_score_
+    ((arrays, n_holders),) = scattered
+    assert arrays[0] is X
+    assert n_holders == [N_WORKERS] * len(arrays)
+    n_limits = np.count_nonzero(np.isfinite(y))
+    assert sum(array.nbytes for array in arrays) == X.nbytes + 4 * X.size + 12 * n_limits + 8 * len(X)
+
+
+@pytest.mark.parametrize(("n_deaths", "n_times_sent"), [(1, 1), (N_WORKERS, 2)])
+def test_workers_that_die_cost_time_and_not_the_result(client, scattered, tmp_path, n_deaths, n_times_sent):
+    pids = list(client.run(os.getpid).values())
+    client.register_plugin(make_plugin(tmp_path / "killed", pids[:n_deaths]))
+    with joblib.parallel_config(backend="dask"):
+        forest = MaxMarginIntervalForest(16, margin=0.2, random_state=0).fit(X, y)
+    assert_same_forest(forest, MaxMarginIntervalForest(16, margin=0.2, random_state=0).fit(X, y))
+    assert len(scattered) == n_times_sent
+    client.wait_for_workers(N_WORKERS)
+    assert set(client.run(os.getpid).values()).isdisjoint(pids[:n_deaths])
+
+
+def test_a_cluster_of_one_thread_grows_the_same_forest():
+    options = CLUSTER | {"processes": False}
+    with (
+        distributed.LocalCluster(n_workers=1, **options) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config(backend="dask"),
+    ):
+        forest = MaxMarginIntervalForest(3, random_state=0).fit(X, y)
+    assert_same_forest(forest, MaxMarginIntervalForest(3, random_state=0).fit(X, y))
