@@ -43,7 +43,7 @@ def search_times(settings, losses):
 
 def fold_errors(settings):
     """Yield the name of a data set, a fold, the interval MSE of the tuned tree on it, and that of the best constant."""
-    for name, X, y, splits in _data_sets(settings):
+    for name, X, y, splits in data_sets(settings):
         for fold, (train, test) in enumerate(splits, start=1):
             model = protocol(n_jobs=-1).fit(X[train], y[train])
             constant = np.full(len(test), optimal_constant(y[train]).value)
@@ -51,7 +51,7 @@ def fold_errors(settings):
             yield name, fold, *errors
 
 
-def _data_sets(settings):
+def data_sets(settings):
     """Yield name, X, y and splits."""
     if settings.data:
         for path in sorted(settings.data.rglob("*.npz")):

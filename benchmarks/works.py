@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import libraries, measure, tuning
+from benchmarks import boosting, libraries, measure, tuning
 from benchmarks.problems import MARGIN, crossing_order, simulate
 from marginwood import optimal_costs
 
@@ -134,4 +134,37 @@ def accuracy(settings):
         yield Row(work, "best constant", error, max(constant_error, 1e-300), "MSE", 1.0)
 
 
-WORKS = {work.__name__: work for work in (fit, solve, crossing, predict, startup, memory, tune, accuracy)}
+def boost(settings):
+    """Boosting, in seconds, against XGBoost with equal rounds and depth."""
+    for what, seconds, reference, wanted in boosting.stage_times(settings):
+        yield Row(f"boost, {what}", "XGBoost hist, survival:aft", seconds, reference, "s", wanted)
+
+
+def objective(settings):
+    """XGBoost with our objective, in seconds, against its own."""
+    for what, seconds, reference in boosting.objective_times(settings):
+        yield Row(f"XGBoost objective, {what}", "XGBoost survival:aft", seconds, reference, "s", 1.5)
+
+
+def boost_accuracy(settings):
+    """Interval MSE of boosting in each test fold, against other methods that are tuned alike."""
+    for name, fold, method, error, reference in boosting.fold_errors(settings):
+        yield Row(f"interval MSE, boosting, {name}, fold {fold}", method, error, max(reference, 1e-300), "MSE", 1.0)
+
+
+WORKS = {
+    work.__name__: work
+    for work in (
+        fit,
+        solve,
+        crossing,
+        predict,
+        startup,
+        memory,
+        tune,
+        accuracy,
+        boost,
+        objective,
+        boost_accuracy,
+    )
+}
