@@ -8,15 +8,15 @@ PY := .venv/bin/python
 .PHONY: help demo test lint types bench clean
 
 help:
-	@echo "make demo    train a tree on simulated data, print it and its scores, save demo.png"
+	@echo "make demo    train a tree on simulated data from the command line, print it and its scores, save demo.png"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    ruff: rules and format"
 	@echo "make types   mypy"
 	@echo "make bench   measure against other libraries"
 	@echo "make clean   remove .venv and everything generated"
 
-demo: .venv/.installed-plot
-	$(PY) examples/demo.py
+demo: .venv/.installed-cli,plot
+	$(PY) -m marginwood demo
 
 test: lint types
 	$(PY) -m pytest

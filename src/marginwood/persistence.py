@@ -2,7 +2,7 @@
 
 A model file is a zip archive in the format of skops.io with a *header*: a JSON object that holds the version of the
 format, the version of the package, the estimator's name, the feature names and notes. Members are stored, not
-compressed, so that no file is larger inside than outside. Of skops' types only plain ones are allowed, of which `states`
+compressed, so that no file is larger inside than outside. Only plain types of skops are allowed, of which `states`
 makes estimators, so loading never runs code that a file names.
 """
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
+
 from marginwood.baselines import IntervalCART
 from marginwood.boosting import MaxMarginIntervalBoosting
 from marginwood.datasets import make_sine
@@ -27,11 +29,14 @@ def warmup() -> None:
     >>> marginwood.warmup()
     """
     X, y = make_sine(60, 2, random_state=0)
-    X[0, 0] = float("nan")
+    X[0, 0] = np.nan
     for loss in ("linear_hinge", "squared_hinge"):
         tree = MaxMarginIntervalTree(loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0)
         tree.fit(X, y).decision_path(X)
         optimal_costs(y[:, 0], y[:, 1], loss=loss)
+    # Each of these outweighs all before it: the minimum swings too far for the solver's first kernel.
+    ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1, -1)
+    optimal_costs(ends, ends, sample_weight=4.0 ** np.arange(40))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction
         MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)

@@ -133,6 +133,8 @@ def _read_csv(source: str, content: bytes) -> Table:
             raise DataError(f"{source}: empty, or without a header of column names")
         if all(_is_number(name) for name in names):
             raise DataError(f"{source}: line 1 holds numbers ({', '.join(names[:3])}); a header is needed")
+        if content.endswith((b"\n\n", b"\n\r\n")) and len(names) > 1:  # blank lines at the end are no rows
+            content = content.rstrip()
         frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
     except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
         reason = _first_line(error)
@@ -163,7 +165,9 @@ def write_table(path: str, columns: dict[str, FloatArray]) -> None:
     else:
         frame.write_csv(buffer, separator="\t" if path.endswith((".tsv", ".tsv.gz")) else ",")
     if path == "-":
-        sys.stdout.buffer.write(buffer.getbuffer())
+        rest = buffer.getbuffer()
+        while rest:  # with PYTHONUNBUFFERED a write may be partial
+            rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.buffer.flush()
     elif path.endswith(".gz"):
         write_whole(path, gzip.compress(buffer.getvalue(), mtime=0))

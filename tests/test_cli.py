@@ -1,0 +1,388 @@
+"""The command line as a user meets it: real processes, real files, and everything that goes wrong around them."""
+
+import gzip
+import importlib.util
+import logging
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import marginwood
+from marginwood.cli.main import COMMANDS, main
+from marginwood.datasets import make_sine
+
+SRC = Path(marginwood.__file__).parents[1]
+NAMES = ["dose (mg)", "age", "x3", "x4"]
+TARGET = ["--lower", "lo", "--upper", "up"]
+
+
+def command(*words):
+    return [sys.executable, "-m", "marginwood", *map(str, words)]
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": str(SRC), "PYTHONUTF8": "1"}
+
+
+def run(*words, **options):
+    """Run a command in a process of its own."""
+    options = {"capture_output": True, "timeout": 120, "env": environment()} | options
+    return subprocess.run(command(*words), check=False, **options)
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """Run a command in this process: exit code, stdout and stderr, for what needs no process of its own."""
+    log = logging.getLogger("marginwood")
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    handlers, level = list(log.handlers), log.level
+
+    def call_main(*words):
+        with warnings.catch_warnings():
+            try:
+                code = main([str(word) for word in words])
+            except SystemExit as end:
+                code = end.code
+        return code, *capsys.readouterr()
+
+    yield call_main
+    log.handlers[:] = handlers
+    log.setLevel(level)
+
+
+def make_frame(seed, n_rows=120):
+    X, y = make_sine(n_rows, len(NAMES), random_state=seed)
+    columns = dict(zip(NAMES, X.T, strict=True)) | {"lo": y[:, 0], "up": y[:, 1]}
+    return pl.DataFrame(columns).with_columns(pl.col("lo", "up").replace([-np.inf, np.inf], None))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Clean training data, the same with dirt, new data without target, and a saved tree."""
+    path = tmp_path_factory.mktemp("files")
+    frame = make_frame(0)
+    frame.write_csv(path / "train.csv")
+    dirty = frame.rename({"age": " age "}).write_csv(separator=";", null_value="NA").replace("\n", "\r\n")
+    (path / "dirty.csv").write_bytes(b"\xef\xbb\xbf" + dirty.encode())
+    make_frame(1).select(reversed(NAMES)).write_csv(path / "new.csv")
+    tree = marginwood.MaxMarginIntervalTree(max_depth=3).fit(frame.select(NAMES).to_numpy(), targets(frame))
+    tree.feature_names_in_ = np.array(NAMES, dtype=object)
+    notes = {"data": "x", "rows": 1, "censoring": {}, "target": {"lower": "lo", "upper": "up"}}
+    marginwood.save(tree, path / "tree.mw", notes=notes)
+    return path
+
+
+def targets(frame):
+    return marginwood.make_intervals(frame["lo"].to_numpy(), frame["up"].to_numpy())
+
+
+def expected(**parameters):
+    frame = make_frame(0)
+    tree = marginwood.MaxMarginIntervalTree(**parameters).fit(frame.select(NAMES).to_numpy(), targets(frame))
+    return tree, tree.predict(make_frame(1).select(NAMES).to_numpy())
+
+
+def assert_one_line(result, code, *parts):
+    """A process ended with a code and one clear line."""
+    stderr = result.stderr.decode() if isinstance(result.stderr, bytes) else result.stderr
+    last = stderr.strip().splitlines()[-1]
+    assert result.returncode == code, stderr
+    assert "Traceback" not in stderr
+    assert last.startswith("marginwood")
+    for part in parts:
+        assert part in last
+
+
+def test_fit_show_predict_and_evaluate_agree_with_python(folder, tmp_path):
+    model = tmp_path / "model.mw"
+    fitted = run("fit", folder / "dirty.csv", *TARGET, "--margin", "0.1", "--max-depth", "4", "--out", model)
+    assert fitted.returncode == 0, fitted.stderr
+    assert fitted.stdout == b""
+    assert b"120 rows, 4 features" in fitted.stderr
+    tree, predictions = expected(margin=0.1, max_depth=4)
+
+    shown = run("show", model)
+    assert shown.returncode == 0, shown.stderr
+    text = shown.stdout.decode()
+    assert "trained on dirty.csv: 120 rows" in text
+    assert "margin=0.1" in text
+    assert marginwood.export_text(tree, feature_names=NAMES) in text
+
+    predicted = run("predict", model, "-", "-q", input=gzip.compress((folder / "new.csv").read_bytes()))
+    assert predicted.returncode == 0, predicted.stderr
+    header, *lines = predicted.stdout.decode().splitlines()
+    assert header == "prediction"
+    assert [float(line) for line in lines] == predictions.tolist()
+    assert predicted.stderr == b""
+
+    scored = run("evaluate", model, folder / "train.csv")
+    assert scored.returncode == 0, scored.stderr
+    frame = make_frame(0)
+    d2 = tree.score(frame.select(NAMES).to_numpy(), targets(frame))
+    kinds = [line.split()[0] for line in scored.stdout.decode().splitlines()[1:]]
+    assert kinds == ["all", "interval", "left", "right"]
+    assert f"{d2:.3f}" in scored.stdout.decode().splitlines()[1]
+
+
+def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
+    words = ["tune", folder / "train.csv", *TARGET, "--cv", 3, "--selection", "1se", "--n-jobs", 2]
+    words += ["--checkpoint", tmp_path / "journal", "--out", tmp_path / "model.mw"]
+    first = run(*words)
+    assert first.returncode == 0, first.stderr
+    assert b"cross-validation: 168 of 168" in first.stderr
+    assert b"chosen: loss" in first.stderr
+    first_model = marginwood.load(tmp_path / "model.mw")
+    again = run(*words)
+    assert b"cross-validation" not in again.stderr
+    assert marginwood.load(tmp_path / "model.mw").best_params_ == first_model.best_params_
+    assert first_model.selection == "1se"
+
+
+@pytest.mark.parametrize("model", ["tree", "forest", "boosting", "linear"])
+@pytest.mark.parametrize("verb", ["fit", "tune"])
+def test_every_model_is_fitted_tuned_shown_and_scored(call, folder, tmp_path, verb, model):
+    size = ["--n-estimators", 10] if model in ("forest", "boosting") else []
+    code, _, log = call(verb, folder / "train.csv", *TARGET, "--model", model, *size, "--out", tmp_path / "m.mw", "-q")
+    assert (code, log) == (0, "")
+    assert list(marginwood.load(tmp_path / "m.mw").feature_names_in_) == NAMES
+    for words in (["show", tmp_path / "m.mw"], ["evaluate", tmp_path / "m.mw", folder / "train.csv"]):
+        code, out, log = call(*words)
+        assert code == 0, log
+        assert "age" in out or "interval" in out
+
+
+def test_events_folders_and_chosen_columns(call, tmp_path):
+    data, model = tmp_path / "data", tmp_path / "m.mw"
+    data.mkdir()
+    frame = make_frame(0)
+    frame.select(NAMES).write_csv(data / "features.csv")
+    frame.select("lo", "up").write_csv(data / "targets.csv")
+    assert call("fit", data, "--out", model)[0] == 0
+    assert call("predict", model, data, "--out", tmp_path / "p.parquet")[0] == 0
+    X = frame.select(NAMES)
+    assert pl.read_parquet(tmp_path / "p.parquet")["prediction"].to_list() == marginwood.load(model).predict(X).tolist()
+    times = frame.with_columns(days=pl.col("age") + 1, died=pl.col("x3") > 5)
+    times.write_csv(tmp_path / "times.csv")
+    words = ["fit", tmp_path / "times.csv", "--time", "days", "--event", "died", "--drop", "lo", "up", "--out", model]
+    assert call(*words)[0] == 0
+    assert list(marginwood.load(model).feature_names_in_) == NAMES
+    code, out, _ = call("evaluate", model, tmp_path / "times.csv")
+    assert code == 0
+    assert "uncensored" in out
+    assert call("fit", tmp_path / "times.csv", *TARGET, "--features", "x4", "--out", model)[0] == 0
+    assert list(marginwood.load(model).feature_names_in_) == ["x4"]
+
+
+def test_the_optimal_interval_holds_the_prediction(call, folder):
+    code, out, _ = call("predict", folder / "tree.mw", folder / "new.csv", "--optimal-interval")
+    assert code == 0
+    header, *rows = out.splitlines()
+    assert header == "prediction,lower,upper"
+    values = np.array([row.split(",") for row in rows], dtype=float)
+    assert ((values[:, 1] <= values[:, 0]) & (values[:, 0] <= values[:, 2])).all()
+
+
+def test_a_model_without_names_takes_columns_by_place(call, tmp_path):
+    marginwood.save(marginwood.MaxMarginIntervalTree().fit([[1.0, 2], [3, 4]], [(0, 1), (2, 3)]), tmp_path / "m.mw")
+    (tmp_path / "two.csv").write_text("p,q\n1,2\n")
+    (tmp_path / "three.csv").write_text("p,q,r\n1,2,3\n")
+    assert call("predict", tmp_path / "m.mw", tmp_path / "two.csv")[:2] == (0, "prediction\n0.5\n")
+    code, _, log = call("predict", tmp_path / "m.mw", tmp_path / "three.csv")
+    assert code == 1
+    assert "takes 2 columns, got 3" in log
+
+
+def test_benchmark_prints_a_table_and_saves_a_picture(folder, tmp_path):
+    words = ["benchmark", folder / "train.csv", *TARGET, "--cv", 2, "--models", "tree", "boosting", "constant"]
+    result = run(*words, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    header, *lines = result.stdout.decode().splitlines()
+    assert [line.split()[0] for line in lines] == ["tree", "boosting", "constant"]
+    assert {"MSE", "MAE", "inside", "D2"} <= set(header.split())
+    assert (tmp_path / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+    assert b"tree: fold 2 of 2" in result.stderr
+
+
+def test_demo_shows_the_tree_the_scores_and_a_picture(tmp_path):
+    result = run("demo", "--out", "picture.png", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert b"|-- x0 <=" in result.stdout
+    assert b"$ marginwood evaluate tree.mw test.csv" in result.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+
+
+def test_warmup_runs_every_kernel_that_python_calls():
+    assert run("warmup").returncode == 0
+    marginwood.warmup()
+    core = [module for name, module in sys.modules.items() if name.startswith("marginwood._core.")]
+    kernels = {value for module in core for value in vars(module).values() if hasattr(value, "signatures")}
+    called = [kernel for kernel in kernels if not kernel.targetoptions.get("no_cpython_wrapper")]
+    if not called:
+        pytest.skip("kernels run as plain Python")
+    assert [kernel.__name__ for kernel in called if not kernel.signatures] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(call, name):
+    code, out, _ = call(name, "--help")
+    assert code == 0
+    assert f"marginwood {name}" in out.split("Example:")[1]
+
+
+def test_the_version_is_told(call):
+    assert call("--version")[:2] == (0, f"marginwood {marginwood.__version__}\n")
+
+
+USAGE = {
+    "no command": [],
+    "an unknown command": ["grow"],
+    "no target": ["fit", "train.csv", "--out", "m.mw"],
+    "half of the events": ["fit", "train.csv", "--time", "age", "--out", "m.mw"],
+    "no output": ["fit", "train.csv", *TARGET],
+    "a negative margin": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--margin", "-1"],
+    "an option of another model": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--learning-rate", "0.1"],
+    "a fold count for a forest": ["tune", "train.csv", *TARGET, "--out", "m.mw", "--model", "forest", "--cv", "3"],
+    "the target among the features": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--features", "lo"],
+}
+
+
+@pytest.mark.parametrize("kind", USAGE)
+def test_bad_usage_ends_with_code_2(call, folder, monkeypatch, kind):
+    monkeypatch.chdir(folder)
+    code, _, log = call(*USAGE[kind])
+    assert code == 2
+    assert "error: " in log
+    assert not Path("m.mw").exists()
+
+
+BAD_DATA = {
+    "a text column": (
+        "city,lo,up\nBonn,1,2\n",
+        "column 'city', row 1: 'Bonn' is not a number; leave it out with --drop",
+    ),
+    "a repeated header": ("a,a,lo,up\n1,2,3,4\n", "more than one column is named 'a'"),
+    "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "upper < lower in 1 of 2 rows"),
+    "a missing target column": ("a,lo\n1,2\n", "no column named 'up'"),
+    "no rows": ("a,lo,up\n", "no rows"),
+    "no features": ("lo,up\n1,2\n", "no columns are left"),
+    "open rows only": ("a,lo,up\n1,,\n2,,NA\n", "At least one row needs a finite"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_DATA)
+def test_bad_data_end_with_code_1_and_one_line(call, tmp_path, kind):
+    content, message = BAD_DATA[kind]
+    (tmp_path / "bad.csv").write_text(content)
+    code, _, log = call("fit", tmp_path / "bad.csv", *TARGET, "--out", tmp_path / "m.mw")
+    assert code == 1
+    assert log.splitlines()[-1].startswith("marginwood: error: ")
+    assert message in log.splitlines()[-1]
+    assert not (tmp_path / "m.mw").exists()
+
+
+def test_files_that_are_not_there_or_not_files_are_named(call, folder, tmp_path):
+    for words, message in [
+        (["predict", folder / "tree.mw", tmp_path / "no.csv"], "no.csv: No such file"),
+        (["predict", folder / "tree.mw", tmp_path], "a folder without features.csv"),
+        (["predict", tmp_path, folder / "new.csv"], "Is a directory"),
+        (["show", folder / "train.csv"], "not a model file of marginwood"),
+        (["fit", folder / "train.csv", *TARGET, "--out", tmp_path], "Is a directory"),
+        (["fit", folder / "train.csv", *TARGET, "--out", tmp_path / "no" / "m.mw"], "No such file"),
+    ]:
+        code, _, log = call(*words)
+        assert code == 1
+        assert message in log.splitlines()[-1]
+
+
+def test_a_missing_column_is_named_in_one_line_and_debug_shows_the_traceback(folder, tmp_path):
+    pl.read_csv(folder / "new.csv").drop("age").write_csv(tmp_path / "short.csv")
+    words = ["predict", folder / "tree.mw", tmp_path / "short.csv"]
+    assert_one_line(run(*words), 1, "no column named 'age'")
+    assert b"Traceback" in run(*words, "--debug").stderr
+
+
+def test_a_place_where_nothing_can_be_written_is_named(folder):
+    if not Path("/proc/self").exists():
+        pytest.skip("needs /proc, which nobody can write to")
+    result = run("predict", folder / "tree.mw", folder / "new.csv", "--out", "/proc/predictions.csv")
+    assert_one_line(result, 1, "/proc/")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder with no room for a model, and what a process must call to see it so."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], check=False, capture_output=True)
+    if mounted.returncode == 0:
+        yield disk, None
+        subprocess.run(["umount", disk], check=True)
+    else:  # not allowed to mount: a limit on the size of files
+        resource = pytest.importorskip("resource")
+        yield disk, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+
+def test_a_full_disk_leaves_no_half_of_a_model(folder, small_disk):
+    disk, prepare = small_disk
+    words = ["fit", folder / "train.csv", *TARGET, "--model", "forest", "--out", disk / "m.mw"]
+    assert_one_line(run(*words, preexec_fn=prepare), 1)
+    assert list(disk.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_stdout_is_reported(folder):
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        result = run("predict", folder / "tree.mw", folder / "new.csv", capture_output=False, stdout=full, stderr=-1)
+    assert_one_line(result, 1, "No space left")
+
+
+def test_a_pipe_that_is_closed_early_is_no_error_message(folder, tmp_path):
+    make_frame(2, 100_000).select(NAMES).write_csv(tmp_path / "long.csv")
+    words = command("predict", folder / "tree.mw", tmp_path / "long.csv", "-q")
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    assert process.stdout.readline() == b"prediction\n"  # the rest does not fit into a pipe
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 1
+
+
+def test_ctrl_c_stops_at_once_and_leaves_nothing(tmp_path):
+    make_frame(3, 20_000).write_csv(tmp_path / "large.csv")
+    words = command("tune", tmp_path / "large.csv", *TARGET, "--cv", 10, "--out", tmp_path / "m.mw")
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, env=environment())
+    for line in process.stderr:
+        if b"rows" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) == 130
+    assert rest.splitlines()[-1] == b"marginwood: interrupted"
+    assert b"Traceback" not in rest
+    assert [path.name for path in tmp_path.iterdir()] == ["large.csv"]
+
+
+def test_without_polars_the_user_is_told_what_to_install(call, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    code, _, log = call("predict", folder / "tree.mw", folder / "new.csv")
+    assert code == 1
+    assert "pip install 'marginwood[cli]'" in log
+
+
+def test_without_matplotlib_a_benchmark_prints_its_table(call, folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "matplotlib" else find(name))
+    code, out, log = call("benchmark", folder / "train.csv", *TARGET, "--cv", 2, "--models", "constant")
+    assert code == 0
+    assert "constant" in out
+    assert "no picture" in log
+    assert list(tmp_path.iterdir()) == []

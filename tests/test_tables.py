@@ -1,0 +1,138 @@
+"""Tables as people have them: every kind of file, and the usual dirt."""
+
+import gzip
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+
+from marginwood.cli.errors import DataError
+from marginwood.cli.tables import read_table, write_table
+
+NAN, INF = np.nan, np.inf
+CLEAN = b"a,b\n1,2\n3.5,-4e2\n"
+
+
+def read(tmp_path, content, name="table.csv"):
+    path = tmp_path / name
+    path.write_bytes(content)
+    return read_table(str(path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CLEAN,
+        b"\xef\xbb\xbf" + CLEAN,
+        CLEAN.replace(b"\n", b"\r\n"),
+        CLEAN.rstrip(),
+        CLEAN + b"\r\n\n",
+        CLEAN.replace(b",", b";"),
+        CLEAN.replace(b",", b"\t"),
+        b" a , b \n 1 , 2 \n 3.5 , -4e2 \n",
+        b'"a","b"\n"1","2"\n"3.5","-4e2"\n',
+        gzip.compress(CLEAN),
+        gzip.compress(CLEAN.replace(b",", b"\t")),
+        b"a;b\n1,0;2\n3,5;-400\n",
+    ],
+    ids=[
+        "plain",
+        "BOM",
+        "CRLF",
+        "no last newline",
+        "blank lines",
+        "semicolons",
+        "tabs",
+        "spaces",
+        "quotes",
+        "gz",
+        "tsv.gz",
+        "commas",
+    ],
+)
+def test_dialects_of_csv_read_alike(tmp_path, content):
+    table = read(tmp_path, content)
+    assert table.names == ["a", "b"]
+    assert table.numbers(["b", "a"]).tolist() == [[2, 1], [-400, 3.5]]
+
+
+def test_missing_and_infinite_cells_are_understood(tmp_path):
+    table = read(tmp_path, b"a,b\n,1\nNA,inf\nnan,-Inf\n N/A ,Infinity\nnull,-inf\nTRUE,false\n")
+    assert np.isnan(table.numbers(["a"])[:5]).all()
+    assert table.numbers(["a"])[5] == 1
+    assert table.numbers(["b"]).ravel().tolist() == [1, INF, -INF, INF, -INF, 0]
+
+
+def test_names_with_spaces_and_umlauts_are_kept(tmp_path):
+    table = read(tmp_path, 'dose (mg),größe,"a, b"\n1,2,3\n'.encode())
+    assert table.names == ["dose (mg)", "größe", "a, b"]
+
+
+def test_a_column_without_a_name_is_left_out(tmp_path):
+    assert read(tmp_path, b",a\n1,2\n").names == ["a"]
+
+
+def test_parquet_keeps_its_types(tmp_path):
+    frame = pl.DataFrame({"a": [1, None], "b": [True, False], "c": ["1.5", "NA"], "d": ["x", "y"]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    table = read_table(str(tmp_path / "t.parquet"))
+    np.testing.assert_array_equal(table.numbers(["a", "b", "c"]), [[1, 1, 1.5], [NAN, 0, NAN]])
+    with pytest.raises(DataError, match="column 'd', row 1: 'x' is not a number"):
+        table.numbers(["d"])
+
+
+def test_text_is_refused_where_it_is_used_and_only_there(tmp_path):
+    table = read(tmp_path, b"a,city\n1,Bonn\n2,Rome\n")
+    assert table.numbers(["a"]).tolist() == [[1], [2]]
+    with pytest.raises(DataError, match="column 'city', row 1: 'Bonn' is not a number; drop it"):
+        table.numbers(["city"], "; drop it")
+
+
+def test_a_repeated_name_is_refused_where_it_is_used_and_only_there(tmp_path):
+    table = read(tmp_path, b"a,b,a\n1,2,3\n")
+    assert table.numbers(["b"]).tolist() == [[2]]
+    with pytest.raises(DataError, match="more than one column is named 'a'"):
+        table.numbers(["a"])
+
+
+def test_an_absent_column_is_named(tmp_path):
+    with pytest.raises(DataError, match="no column named 'c'; there are: a, b"):
+        read(tmp_path, CLEAN).numbers(["a", "c"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"\n\n", "empty"),
+        (b"1,2\n3,4\n", "line 1 holds numbers"),
+        (b"a,b\n1,2,3\n", "more fields"),
+        ("a,größe\n1,2\n".encode("latin-1"), "not UTF-8"),
+        (b"a,b\n1,\xe4\n", "not UTF-8"),
+        (CLEAN.decode().encode("utf-16"), "UTF-16"),
+        (gzip.compress(CLEAN)[:-6], "damaged gzip"),
+        (b"PAR1 and nothing else", "damaged Parquet"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_name(tmp_path, content, message):
+    with pytest.raises(DataError, match=f"table.csv: .*{message}"):
+        read(tmp_path, content)
+
+
+def test_thousands_of_columns_are_read(tmp_path):
+    values = np.arange(12_000.0).reshape(3, 4000)
+    header = ",".join(f"x{i}" for i in range(4000))
+    text = io.BytesIO()
+    np.savetxt(text, values, delimiter=",", header=header, comments="")
+    table = read(tmp_path, text.getvalue())
+    assert (table.numbers(table.names) == values).all()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.parquet"])
+def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, name):
+    columns = {"a": np.array([1 / 3, -INF, 1e-300]), "b": np.array([INF, np.pi, 2**53 + 1.0])}
+    write_table(str(tmp_path / name), columns)
+    assert (
+        read_table(str(tmp_path / name)).numbers(["a", "b"]).tobytes() == np.column_stack([*columns.values()]).tobytes()
+    )
