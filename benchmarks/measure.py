@@ -37,14 +37,13 @@ print(perf_counter() - start)
 PEAK_MEMORY = """
 import resource, sys
 import numpy as np
-from marginwood import MaxMarginIntervalTree
-folder, loss, margin, max_depth = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+import marginwood
+folder, model = sys.argv[1], eval(sys.argv[2], vars(marginwood))
 def resident(mark):
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(mark))
-model = MaxMarginIntervalTree(loss=loss, margin=margin, max_depth=max_depth)
 model.fit(np.arange(4.0)[:, None], np.arange(8.0).reshape(4, 2))
 X, y = np.load(folder + "/X.npy"), np.load(folder + "/y.npy")
 if sys.platform == "linux":
@@ -52,7 +51,8 @@ if sys.platform == "linux":
         file.write("5")
 before = resident("VmRSS")
 model.fit(X, y)
-print(resident("VmHWM") - before)
+tables = sum(tree.tree_.nodes.nbytes for tree in getattr(model, "estimators_", []))
+print(resident("VmHWM") - before - tables)
 """
 
 
@@ -90,10 +90,13 @@ def import_time(repeats):
     return min(_run(IMPORT) for _ in range(repeats))
 
 
-def peak_memory(problem, loss, margin, max_depth):
-    """Bytes that one fit adds, at its peak, to a fresh process that holds X and y. Not for Windows."""
+def peak_memory(problem, model):
+    """Bytes that one fit adds, at its peak, to a fresh process that holds X and y. Not for Windows.
+
+    The node tables of a forest's trees do not count. The model is made anew from what it prints.
+    """
     _run(FIRST_FIT)  # fills the kernel cache: compiling takes more memory than fitting
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "X.npy", problem.X)
         np.save(Path(folder) / "y.npy", problem.y)
-        return _run(PEAK_MEMORY, folder, loss, margin, max_depth)
+        return _run(PEAK_MEMORY, folder, repr(model))

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import boosting, libraries, measure, tuning
+from benchmarks import boosting, forests, libraries, measure, tuning
 from benchmarks.problems import MARGIN, crossing_order, simulate
-from marginwood import optimal_costs
+from marginwood import MaxMarginIntervalTree, optimal_costs
 
 LOSSES = ("linear_hinge", "squared_hinge")
 FIT_TARGETS = {"linear_hinge": 0.5, "squared_hinge": 1.0}
@@ -110,15 +110,18 @@ def startup(settings):
     yield Row("import, without scikit-learn's", "1 s", measure.import_time(settings.repeats), 1.0, "s", 0.4)
 
 
+def _allowed_memory(X):
+    return 12 * X.size + 250 * len(X)
+
+
 def memory(settings):
     """Peak memory of a fit beyond X and y, in bytes."""
     for n_samples, n_features in ((10**6, 10), (10**5, 100)):
         problem = simulate(n_samples // settings.shrink, n_features)
-        allowed = 12 * problem.X.size + 250 * len(problem.X)
         for loss in LOSSES:
-            peak = measure.peak_memory(problem, loss, MARGIN, 6)
+            peak = measure.peak_memory(problem, MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=6))
             work = f"memory of fit, {loss}, {_size(*problem.X.shape)} depth 6"
-            yield Row(work, "12 B per cell + 250 B per row", peak, allowed, "B", 1.0)
+            yield Row(work, "12 B per cell + 250 B per row", peak, _allowed_memory(problem.X), "B", 1.0)
 
 
 def tune(settings):
@@ -152,6 +155,38 @@ def boost_accuracy(settings):
         yield Row(f"interval MSE, boosting, {name}, fold {fold}", method, error, max(reference, 1e-300), "MSE", 1.0)
 
 
+def forest_fit(settings):
+    """Growing a forest, in seconds."""
+    targets = {"linear_hinge": 1.0, "squared_hinge": 1.5}
+    for what, loss, seconds, reference in forests.fit_times(settings, LOSSES):
+        yield Row(f"forest fit, {loss}, {what}", forests.SCIKIT_LEARN, seconds, reference, "s", targets[loss])
+
+
+def forest_predict(settings):
+    """Predicting with a forest as many rows as it was trained on, in seconds."""
+    for what, seconds, reference in forests.predict_times(settings):
+        yield Row(f"forest predict, {what}", forests.SCIKIT_LEARN, seconds, reference, "s", 1.0)
+
+
+def forest_threads(settings):
+    """Growing a forest in two threads, in seconds; needs two idle cores."""
+    for what, seconds, reference in forests.thread_times(settings):
+        yield Row(f"forest fit, two threads, {what}", "one thread", seconds, reference, "s", 0.555)
+
+
+def forest_survival(settings):
+    """Growing a forest from right-censored times, in seconds."""
+    for what, seconds, reference in forests.survival_times(settings):
+        against = "scikit-survival RandomSurvivalForest"
+        yield Row(f"forest fit, {what}", against, seconds, reference, "s", 0.02)
+
+
+def forest_memory(settings):
+    """Peak memory of growing a forest beyond X, y and node tables: no more than one tree may take."""
+    for what, peak, X in forests.memory(settings):
+        yield Row(f"memory of forest fit, {what}", "12 B per cell + 250 B per row", peak, _allowed_memory(X), "B", 1.0)
+
+
 WORKS = {
     work.__name__: work
     for work in (
@@ -163,6 +198,11 @@ WORKS = {
         memory,
         tune,
         accuracy,
+        forest_fit,
+        forest_predict,
+        forest_threads,
+        forest_survival,
+        forest_memory,
         boost,
         objective,
         boost_accuracy,
