@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
+from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree, MaxMarginIntervalTreeCV, export_text
 from marginwood.datasets import make_absolute, make_sine
 from marginwood.metrics import SCORERS, interval_d2_score, interval_mean_absolute_error, interval_mean_squared_error
 from marginwood.model_selection import margin_grid
@@ -279,3 +279,18 @@ def test_the_default_score_is_the_interval_mse_of_the_paper():
             for train, test in splits
         ]
         assert model.best_score_ == pytest.approx(-np.mean(errors))
+
+
+def test_the_chosen_tree_can_be_read_through_the_search():
+    X, y = make_sine(random_state=0)
+    search = MaxMarginIntervalTreeCV(cv=3, n_margins=2, max_depth=4).fit(X, y)
+    assert export_text(search) == export_text(search.best_estimator_)
+    assert search.get_n_leaves() == search.best_estimator_.get_n_leaves()
+    np.testing.assert_array_equal(search.feature_importances_, search.best_estimator_.feature_importances_)
+
+
+def test_a_checkpoint_of_random_trees_needs_a_seed(tmp_path):
+    X, y = make_sine(random_state=0)
+    search = MaxMarginIntervalTreeCV(cv=2, n_margins=2, max_features=0.5, checkpoint=tmp_path / "journal")
+    with pytest.raises(ValueError, match="random_state: a checkpoint"):
+        search.fit(X, y)

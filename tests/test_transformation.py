@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginwood import CensoringStratifiedKFold, TransformationTree, TransformationTreeCV, export_text
 from marginwood.association import association_log_p_values
-from marginwood.datasets import make_linear
+from marginwood.datasets import make_linear, make_sine
 from marginwood.losses import hinge_loss
 from marginwood.metrics import get_scorer
 from marginwood.normal import fit_normal, location_scores, log_likelihoods
@@ -292,3 +292,9 @@ def test_grid_search_and_the_built_in_search_beat_a_constant_on_a_line():
     assert search.fit(X, y).best_score_ > 0.7
     X_test, y_test = make_linear(random_state=1)
     assert TransformationTreeCV(selection="1se").fit(X, y).score(X_test, y_test) > 0.7
+
+
+def test_the_optimal_interval_of_a_leaf_is_its_value():
+    X, y = make_sine(random_state=0)
+    model = TransformationTree().fit(X, y + 7.0)
+    np.testing.assert_array_equal(model.predict_optimal_interval(X).T, [model.predict(X)] * 2)

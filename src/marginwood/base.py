@@ -103,7 +103,7 @@ def check_targets(X: FloatArray, y: Any, sample_weight: Any) -> tuple[FloatArray
 
 
 def check_training_data(X: FloatArray, y: Any, sample_weight: Any) -> TrainingData:
-    """The same as `TrainingData`."""
+    """`check_targets`, with weight 0 for rows that say nothing."""
     intervals, weight = check_targets(X, y, sample_weight)
     informative = np.isfinite(intervals).any(axis=1)
     return TrainingData(X, intervals, np.where(informative, weight, 0.0))

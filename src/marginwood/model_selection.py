@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
-from marginwood.base import IntervalRegressorMixin, check_features, check_selection, check_targets
+from marginwood.base import check_features, check_selection, check_targets
 from marginwood.checkpoint import Journal, digest
 from marginwood.fold import Fold, Rows, ScoredPath
 from marginwood.intervals import FloatArray, check_intervals
@@ -30,7 +30,7 @@ from marginwood.metrics import get_scorer
 from marginwood.search import Piece, grow_pieces, select, tabulate
 from marginwood.splitters import CensoringStratifiedKFold
 from marginwood.threads import run_in_threads
-from marginwood.tree import MaxMarginIntervalTree
+from marginwood.tree import IntervalTree, MaxMarginIntervalTree, TreeReader
 
 __all__ = ["CensoringStratifiedKFold", "MaxMarginIntervalTreeCV", "margin_grid"]
 
@@ -82,7 +82,7 @@ def margin_grid(y: Any, n_margins: int = 21) -> FloatArray:
     return np.append(0.0, np.geomspace(smallest, largest, int(n_margins) - 1))
 
 
-class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
+class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
     """Maximum margin interval tree that chooses its loss, its margin and its pruning by cross-validation.
 
     For each loss and margin a tree is grown on all data and pruned step by step. Each step is a candidate; its alpha is
@@ -133,6 +133,8 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
     ----------
     best_estimator_ : MaxMarginIntervalTree
         The chosen tree, grown on all data.
+    tree_ : IntervalTree
+        Its node table; `apply`, `get_depth` and so on read it.
     best_params_ : dict
         Its ``loss``, ``margin`` and ``ccp_alpha``.
     best_score_ : float
@@ -236,6 +238,10 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
         splits = [(np.flatnonzero(rows.weights > 0), np.empty(0, dtype=np.int64)), *self._split(rows, groups)]
         folds, self.n_splits_ = [Fold(rows, *split) for split in splits], len(splits) - 1
         draws = self.max_features is not None
+        if draws and self.random_state is None and self.checkpoint is not None:
+            raise ValueError(
+                "random_state: a checkpoint with max_features needs a seed, or a new run draws other features."
+            )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else None
         trees, scorer = self._make_grid(rows.intervals, seed), get_scorer(self.scoring)
 
@@ -281,9 +287,10 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
         elif isinstance(self.margins, str):
             raise ValueError(f"margins: expected 'auto' or numbers, got {self.margins!r}.")
         else:
-            for margin in self.margins:
+            margins = np.ravel(self.margins).tolist()
+            for margin in margins:
                 check_loss("linear_hinge", margin)
-            self.margins_ = np.array(self.margins, dtype=np.float64)
+            self.margins_ = np.array(margins, dtype=np.float64)
         if not losses or not len(self.margins_):
             raise ValueError("losses, margins: expected at least one of each.")
         for loss in losses:
@@ -319,23 +326,8 @@ class MaxMarginIntervalTreeCV(IntervalRegressorMixin, BaseEstimator):
         ((_, tree),) = run_in_threads(lambda X: tree._grow(X, sort_features(X), target, rows.weights), [rows.X])
         return tree
 
-    def predict(self, X: Any) -> FloatArray:
-        """Predict a number for every row with the chosen tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The middle of the leaf's optimal interval, or its finite end.
-        """
+    @property
+    def tree_(self) -> IntervalTree:  # type: ignore[override]
+        """The node table of the chosen tree."""
         check_is_fitted(self)
-        return self.best_estimator_.tree_.predict(check_features(self, X))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+        return self.best_estimator_.tree_

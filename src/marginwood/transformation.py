@@ -12,15 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.grow import Options
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood.association import bounded_features, find_split
 from marginwood.base import (
-    IntArray,
-    IntervalRegressorMixin,
     TrainingData,
     check_features,
     check_selection,
@@ -32,7 +28,7 @@ from marginwood.intervals import FloatArray, as_numbers
 from marginwood.losses import optimal_constant
 from marginwood.normal import fit_normal, location_scores
 from marginwood.options import growing_options
-from marginwood.tree import IntervalTree
+from marginwood.tree import IntervalTree, TreeReader
 
 __all__ = ["TransformationTree", "TransformationTreeCV"]
 
@@ -52,67 +48,8 @@ class _Grown(NamedTuple):
         return IntervalTree(nodes, self.tree.saw_missing)
 
 
-class _TransformationModel(IntervalRegressorMixin, BaseEstimator):
-    """What both estimators share."""
-
-    def predict(self, X: Any) -> FloatArray:
-        """Predict the median of the distribution in the leaf of every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predictions.
-        """
-        check_is_fitted(self)
-        return self.tree_.predict(check_features(self, X))
-
-    def apply(self, X: Any) -> IntArray:
-        """Find the leaf of every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Rows of the node table.
-        """
-        check_is_fitted(self)
-        return self.tree_.apply(check_features(self, X))
-
-    def get_depth(self) -> int:
-        """Depth of the deepest leaf.
-
-        Returns
-        -------
-        int
-            0 for a tree without splits.
-        """
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Count the leaves.
-
-        Returns
-        -------
-        int
-            Number of leaves.
-        """
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+class _TransformationModel(TreeReader, BaseEstimator):
+    """What both estimators share; a prediction is the median of the distribution in a leaf."""
 
     def _check_fit(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         return check_training_data(check_features(self, X, reset=True), y, sample_weight)
@@ -350,8 +287,8 @@ def _grow(data: TrainingData, options: Options, alpha: float) -> _Grown:
     nodes = np.zeros(len(table), NODE_DTYPE)
     for name in table[0].keys() - {"p_value"}:
         nodes[name] = [node[name] for node in table]
-    for name in ("value", "value_low", "value_high"):
-        nodes[name] = centre + scale * nodes["value"]
+    nodes["value"] = centre + scale * nodes["value"]
+    nodes["value_low"] = nodes["value_high"] = nodes["value"]
     return _Grown(IntervalTree(nodes, np.isnan(data.X.max(axis=0))), np.array([node["p_value"] for node in table]))
 
 

@@ -122,7 +122,110 @@ class IntervalTree:
         return importances / total if normalize and total > 0 else importances
 
 
-class MaxMarginIntervalTree(PruningPathMixin, IntervalRegressorMixin, BaseEstimator):
+class TreeReader(IntervalRegressorMixin):
+    """What an estimator reads off its node table ``tree_``."""
+
+    tree_: IntervalTree
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict a number for every row: a minimiser of the cost of its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The middle of the leaf's optimal interval, or its finite end.
+        """
+        check_is_fitted(self)
+        return self.tree_.predict(check_features(self, X))
+
+    def predict_optimal_interval(self, X: Any) -> FloatArray:
+        """Predict, for every row, the interval of all minimisers of the cost of its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper end. An end is infinite where the leaf holds no limit on that side.
+        """
+        leaves = self.apply(X)
+        return np.column_stack([self.tree_.value_low[leaves], self.tree_.value_high[leaves]])
+
+    def apply(self, X: Any) -> IntArray:
+        """Find the leaf of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Rows of the node table.
+        """
+        check_is_fitted(self)
+        return self.tree_.apply(check_features(self, X))
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Find the nodes that every row passes, from the root to its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        csr_matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node.
+        """
+        check_is_fitted(self)
+        return self.tree_.decision_path(check_features(self, X))
+
+    def get_depth(self) -> int:
+        """Depth of the deepest leaf.
+
+        Returns
+        -------
+        int
+            0 for a tree without splits.
+        """
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Count the leaves.
+
+        Returns
+        -------
+        int
+            Number of leaves.
+        """
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of the total decrease of the cost by the splits of each feature."""
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances()
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class MaxMarginIntervalTree(PruningPathMixin, TreeReader, BaseEstimator):
     """Regression tree for interval labels, grown by exact minimisation of a hinge loss with a margin.
 
     Every split is the one that lowers the training cost most, over all features and thresholds. The cost of a
@@ -250,100 +353,3 @@ class MaxMarginIntervalTree(PruningPathMixin, IntervalRegressorMixin, BaseEstima
             nodes = prune(nodes, self.ccp_alpha)
         self.tree_ = IntervalTree(nodes, np.isnan(X.max(axis=0)))
         return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """Predict a number for every row: a minimiser of the cost of its leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The middle of the leaf's optimal interval, or its finite end.
-        """
-        check_is_fitted(self)
-        return self.tree_.predict(check_features(self, X))
-
-    def predict_optimal_interval(self, X: Any) -> FloatArray:
-        """Predict, for every row, the interval of all minimisers of the cost of its leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Lower and upper end. An end is infinite where the leaf holds no limit on that side.
-        """
-        leaves = self.apply(X)
-        return np.column_stack([self.tree_.value_low[leaves], self.tree_.value_high[leaves]])
-
-    def apply(self, X: Any) -> IntArray:
-        """Find the leaf of every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Rows of the node table.
-        """
-        check_is_fitted(self)
-        return self.tree_.apply(check_features(self, X))
-
-    def decision_path(self, X: Any) -> csr_matrix:
-        """Find the nodes that every row passes, from the root to its leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        csr_matrix of shape (n_samples, n_nodes)
-            1 where a row passes a node.
-        """
-        check_is_fitted(self)
-        return self.tree_.decision_path(check_features(self, X))
-
-    def get_depth(self) -> int:
-        """Depth of the deepest leaf.
-
-        Returns
-        -------
-        int
-            0 for a tree without splits.
-        """
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Count the leaves.
-
-        Returns
-        -------
-        int
-            Number of leaves.
-        """
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of the total decrease of the cost by the splits of each feature."""
-        check_is_fitted(self)
-        return self.tree_.compute_feature_importances()
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
