@@ -148,7 +148,7 @@ def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
 @pytest.mark.parametrize("model", ["tree", "forest", "boosting", "linear"])
 @pytest.mark.parametrize("verb", ["fit", "tune"])
 def test_every_model_is_fitted_tuned_shown_and_scored(call, folder, tmp_path, verb, model):
-    size = ["--n-estimators", 10] if model in ("forest", "boosting") else []
+    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting") else [])]
     code, _, log = call(verb, folder / "train.csv", *TARGET, "--model", model, *size, "--out", tmp_path / "m.mw", "-q")
     assert (code, log) == (0, "")
     assert list(marginwood.load(tmp_path / "m.mw").feature_names_in_) == NAMES
@@ -249,6 +249,7 @@ USAGE = {
     "a negative margin": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--margin", "-1"],
     "an option of another model": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--learning-rate", "0.1"],
     "a fold count for a forest": ["tune", "train.csv", *TARGET, "--out", "m.mw", "--model", "forest", "--cv", "3"],
+    "a depth in words": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--max-depth", "deep"],
     "the target among the features": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--features", "lo"],
 }
 
@@ -258,7 +259,9 @@ def test_bad_usage_ends_with_code_2(call, folder, monkeypatch, kind):
     monkeypatch.chdir(folder)
     code, _, log = call(*USAGE[kind])
     assert code == 2
-    assert "error: " in log
+    (line,) = log.splitlines()
+    assert line.startswith("marginwood: error: ")
+    assert line.endswith("--help)")
     assert not Path("m.mw").exists()
 
 
@@ -338,7 +341,7 @@ def test_a_full_disk_leaves_no_half_of_a_model(folder, small_disk):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout_is_reported(folder):
-    with open("/dev/full", "wb") as full:  # noqa: PTH123
+    with Path("/dev/full").open("wb") as full:
         result = run("predict", folder / "tree.mw", folder / "new.csv", capture_output=False, stdout=full, stderr=-1)
     assert_one_line(result, 1, "No space left")
 

@@ -1,6 +1,7 @@
-"""The progress bar shows itself to people only."""
+"""Progress is a bar for people and log lines for everyone else."""
 
 import io
+import logging
 
 import pytest
 
@@ -29,3 +30,13 @@ def test_a_bar_appears_on_a_terminal(monkeypatch):
 @pytest.mark.parametrize(("stream", "verbose"), [(Terminal, 0), (io.StringIO, 1)])
 def test_nothing_appears_otherwise(monkeypatch, stream, verbose):
     assert shown(monkeypatch, stream(), verbose) == ""
+
+
+def test_ten_lines_are_logged_where_there_is_no_terminal(monkeypatch, caplog):
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    caplog.set_level(logging.INFO, logger="marginwood")
+    with progress_bar("growing", 45, verbose=1) as advance:
+        for _ in range(45):
+            advance()
+    assert len(caplog.messages) == 10
+    assert caplog.messages[-1] == "growing: 45 of 45"

@@ -64,6 +64,13 @@ def test_missing_and_infinite_cells_are_understood(tmp_path):
     assert table.numbers(["b"]).ravel().tolist() == [1, INF, -INF, INF, -INF, 0]
 
 
+def test_a_cell_of_another_type_far_below_is_found(tmp_path):
+    table = read(tmp_path, b"a,b\n" + b"1,2\n" * 5000 + b"2.5,x\n")
+    assert table.numbers(["a"])[-1] == 2.5
+    with pytest.raises(DataError, match="column 'b', row 5001: 'x' is not a number"):
+        table.numbers(["b"])
+
+
 def test_names_with_spaces_and_umlauts_are_kept(tmp_path):
     table = read(tmp_path, 'dose (mg),größe,"a, b"\n1,2,3\n'.encode())
     assert table.names == ["dose (mg)", "größe", "a, b"]

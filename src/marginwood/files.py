@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["write_whole"]
+__all__ = ["check_place", "write_whole"]
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Raise OSError if a file can surely not be written here: better before long work than after it."""
+    path = Path(path).resolve()
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    code = 0 if os.access(path.parent, os.W_OK) else errno.EACCES if path.parent.is_dir() else errno.ENOENT
+    if code:
+        raise OSError(code, os.strerror(code), str(path))
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     """Write a file under another name in the same folder, bring it to the disk, and rename it.
 
-    A link is followed. Something that is there and is no file, such as a pipe, is written to as it is.
+    A link is followed. Something that is there and is no file, such as a pipe, is written to as it is. Raises OSError.
     """
     path = Path(path).resolve()
     if path.exists() and not path.is_file():
@@ -25,6 +37,9 @@ def write_whole(path: str | os.PathLike[str], content: bytes | memoryview) -> No
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # it names the other file, if any
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise

@@ -108,7 +108,10 @@ def load_with_header(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]
         try:
             members = _read_members(file)
             header = _check_header(members.pop(HEADER, None))
-            return decode_model(_load_plain(members)), header
+            model = decode_model(_load_plain(members))
+            if header["feature_names"] is not None and len(header["feature_names"]) != model.n_features_in_:
+                raise ValueError("there are more or fewer names than features.")
+            return model, header
         except Exception as error:
             reason = str(error).strip().split("\n")[0] or type(error).__name__
             raise ValueError(f"{os.fspath(path)}: not a model file of marginwood, or damaged: {reason}") from error

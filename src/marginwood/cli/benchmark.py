@@ -21,7 +21,7 @@ import numpy as np
 from marginwood.cli.data import Data, add_data, add_features, add_target, read_data
 from marginwood.cli.errors import DataError
 from marginwood.cli.models import TUNED, count, jobs, make_model, tune_model
-from marginwood.files import write_whole
+from marginwood.files import check_place, write_whole
 from marginwood.intervals import FloatArray
 from marginwood.metrics import (
     interval_accuracy,
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Read, score every model on every fold, print the table, save the picture."""
+    check_place(args.out)
     data = read_data(args)
     splits = _splits(data, args.cv)
     results = {name: _score(name, data, splits, args.n_jobs) for name in args.models}

@@ -17,7 +17,7 @@ from marginwood.cli.errors import DataError, UsageError
 from marginwood.cli.tables import Table, read_table
 from marginwood.intervals import FloatArray, censoring_kind, from_events, make_intervals
 
-__all__ = ["Data", "add_data", "add_target", "read_data", "read_features"]
+__all__ = ["TEXT_HINT", "Data", "add_data", "add_features", "add_target", "open_features", "read_data"]
 
 FEATURES, TARGETS, FOLDS = "features.csv", "targets.csv", "folds.csv"
 TEXT_HINT = "; leave it out with --drop {0!r}, or turn it into numbers (one column of 0 and 1 per value)"
@@ -105,17 +105,9 @@ def read_data(args: argparse.Namespace, default_target: dict[str, str] | None = 
         raise DataError(f"{targets.source}: no rows below the header")
     y = _read_target(targets, target)
     names = _feature_names(args, features, target.values() if features is targets else ())
-    X = read_features(features, names)
+    X = features.numbers(names, TEXT_HINT)
     log.info("%s: %d rows, %d features", features.source, len(X), len(names))
     return Data(args.data, names, X, y, target, folds)
-
-
-def read_features(table: Table, names: list[str]) -> FloatArray:
-    """Columns of features; text is refused with a hint."""
-    absent = [name for name in names if name not in table.places]
-    if absent:
-        table.numbers(absent)
-    return np.column_stack([table.numbers([name], TEXT_HINT.format(name)) for name in names])
 
 
 def open_features(path: str) -> Table:
@@ -158,8 +150,7 @@ def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[
         leaked = [name for name in args.features if name in target]
         if leaked:
             raise UsageError(f"--features: {', '.join(map(repr, leaked))} is a column of the target")
-        repeated = len(set(args.features)) < len(args.features)
-        if repeated:
+        if len(set(args.features)) < len(args.features):
             raise UsageError("--features: a column is named twice")
         return [name for name in args.features if name not in args.drop]
     names = [name for name in table.names if name not in target and name not in args.drop]

@@ -12,6 +12,7 @@ import logging
 
 from marginwood.cli.data import add_data, add_features, add_target, read_data
 from marginwood.cli.models import MODELS, add_model, fit_model, given_options, make_model
+from marginwood.files import check_place
 from marginwood.persistence import save
 
 log = logging.getLogger("marginwood")
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Read, train, save."""
     model = make_model(args.model, MODELS[args.model], given_options(args), verbose=int(not args.quiet))
+    check_place(args.out)
     data = read_data(args)
     model = fit_model(model, data.X, data.y, data.names)
     save(model, args.out, notes=data.notes())

@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from types import ModuleType
+from typing import NoReturn
 
 from marginwood.cli import benchmark, demo, evaluate, fit, predict, show, tune, warmup
 from marginwood.cli.errors import UsageError
@@ -30,9 +31,17 @@ COMMANDS: dict[str, ModuleType] = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the line and exit."""
+        self.exit(2, f"marginwood: error: {message} (see {self.prog} --help)\n")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser: each command adds its arguments; its docstring is its help, with an example at the end."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="marginwood",
         description="Regression when labels are intervals: maximum margin interval trees.",
         epilog="Example: marginwood fit train.csv --lower low --upper high --out model.mw",

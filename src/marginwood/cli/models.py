@@ -21,6 +21,8 @@ from marginwood.tree import MaxMarginIntervalTree
 
 __all__ = ["MODELS", "TUNED", "add_model", "count", "fit_model", "given_options", "make_model", "tune_model"]
 
+# Options that models without threads or random draws may be given.
+NEUTRAL = {"n_jobs", "random_state"}
 PATIENCE = 20
 MOST_STAGES = 2000
 
@@ -70,14 +72,16 @@ def count(text: str) -> int:
     return value
 
 
-def _count_or_share(text: str) -> int | float:
+def count_or_share(text: str) -> int | float:
+    """A whole number >= 1, or a share of all."""
     if text.isdigit():
         return count(text)
     return _number(0, 1, above=True)(text)
 
 
-def _features_to_try(text: str) -> int | float | str:
-    return text if text in ("sqrt", "log2") else _count_or_share(text)
+def features_to_try(text: str) -> int | float | str:
+    """A count, a share, or the name of a rule."""
+    return text if text in ("sqrt", "log2") else count_or_share(text)
 
 
 def jobs(text: str) -> int:
@@ -91,10 +95,10 @@ def jobs(text: str) -> int:
 OPTIONS = {
     "margin": Option("--margin", _number(0), "how far inside its interval a prediction should lie"),
     "max_depth": Option("--max-depth", count, "depth of the trees"),
-    "min_samples_leaf": Option("--min-samples-leaf", _count_or_share, "fewest rows of a leaf, or a share of all"),
-    "min_samples_split": Option("--min-samples-split", _count_or_share, "fewest rows of a node that is split"),
+    "min_samples_leaf": Option("--min-samples-leaf", count_or_share, "fewest rows of a leaf, or a share of all"),
+    "min_samples_split": Option("--min-samples-split", count_or_share, "fewest rows of a node that is split"),
     "max_leaf_nodes": Option("--max-leaf-nodes", count, "most leaves of a tree"),
-    "max_features": Option("--max-features", _features_to_try, "features tried per node: a count, a share, sqrt, log2"),
+    "max_features": Option("--max-features", features_to_try, "features tried per node: a count, a share, sqrt, log2"),
     "ccp_alpha": Option("--ccp-alpha", _number(0), "cost of a leaf in pruning"),
     "n_estimators": Option("--n-estimators", count, "number of trees of a forest, or of stages of boosting"),
     "learning_rate": Option("--learning-rate", _number(0, above=True), "factor of each stage of boosting"),
@@ -123,15 +127,14 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def make_model(name: str, cls: type[Any], options: dict[str, Any], **defaults: Any) -> Any:
-    """An estimator with the user's options; one that it does not have is bad usage, a default is left out."""
+    """An estimator with the user's options; one that it does not have is bad usage, unless it changes no model."""
     known = signature(cls).parameters
-    unknown = [
-        OPTIONS[option].flag if option in OPTIONS else f"--{option}" for option in options if option not in known
-    ]
+    unknown = [option for option in options if option not in known.keys() | NEUTRAL]
     if unknown:
-        raise UsageError(f"{', '.join(unknown)} cannot be set for this command with --model {name}")
-    defaults = {"random_state": 0} | defaults
-    return cls(**{key: value for key, value in defaults.items() if key in known} | options)
+        flags = [OPTIONS[option].flag if option in OPTIONS else f"--{option}" for option in unknown]
+        raise UsageError(f"{', '.join(flags)} cannot be set for this command with --model {name}")
+    wanted = {"random_state": 0} | defaults | options
+    return cls(**{key: value for key, value in wanted.items() if key in known})
 
 
 def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any:

@@ -13,7 +13,7 @@ import argparse
 import logging
 from typing import Any
 
-from marginwood.cli.data import add_data, open_features, read_features
+from marginwood.cli.data import TEXT_HINT, add_data, open_features
 from marginwood.cli.errors import DataError, UsageError
 from marginwood.cli.tables import Table, write_table
 from marginwood.intervals import FloatArray
@@ -59,4 +59,4 @@ def model_features(model: Any, header: dict[str, Any], table: Table) -> FloatArr
             )
     if not len(table):
         raise DataError(f"{table.source}: no rows below the header")
-    return read_features(table, names)
+    return table.numbers(names, TEXT_HINT)

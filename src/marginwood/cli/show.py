@@ -36,8 +36,8 @@ def describe(model: Any, header: dict[str, Any], max_depth: int | None) -> Itera
     """Lines about a model."""
     notes = header["notes"]
     yield f"{header['estimator']}, saved by marginwood {header['version']}"
-    if notes:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in notes["censoring"].items())
+    if notes.keys() >= {"data", "rows", "censoring", "target"}:
+        kinds = ", ".join(f"{n_rows} {kind}" for kind, n_rows in notes["censoring"].items())
         yield f"trained on {notes['data']}: {notes['rows']} rows ({kinds}), {model.n_features_in_} features"
         yield "target: " + ", ".join(f"--{name} {column}" for name, column in notes["target"].items())
     inner = getattr(model, "best_estimator_", model)

@@ -58,7 +58,7 @@ class Table:
         return self.frame.height
 
     def numbers(self, names: list[str], hint: str = "") -> FloatArray:
-        """Columns as float64, NaN where a cell is missing; text raises and gives the hint."""
+        """Columns as float64, NaN where a cell is missing; text raises with a hint, in which {0} is the name."""
         absent = [name for name in names if name not in self.places]
         if absent:
             have = ", ".join(self.names[:20]) + (", ..." if len(self.names) > 20 else "")
@@ -70,7 +70,7 @@ class Table:
             )
         values = np.empty((len(self), len(names)))
         for idx, name in enumerate(names):
-            values[:, idx] = self._parse(name, hint)
+            values[:, idx] = self._parse(name, hint.format(name))
         return values
 
     def _parse(self, name: str, hint: str) -> FloatArray:
@@ -135,7 +135,12 @@ def _read_csv(source: str, content: bytes) -> Table:
             raise DataError(f"{source}: line 1 holds numbers ({', '.join(names[:3])}); a header is needed")
         if content.endswith((b"\n\n", b"\n\r\n")) and len(names) > 1:  # blank lines at the end are no rows
             content = content.rstrip()
-        frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
+        try:
+            frame = pl.read_csv(content, separator=separator, null_values="NA", infer_schema_length=1000)
+        except (
+            pl.exceptions.PolarsError
+        ):  # later cells are of another type: all as text, which takes three times as long
+            frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
     except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
         reason = _first_line(error)
         reason = "not UTF-8 text; save it as UTF-8" if "utf" in reason else reason

@@ -15,6 +15,7 @@ from typing import Any
 
 from marginwood.cli.data import add_data, add_features, add_target, read_data
 from marginwood.cli.models import TUNED, add_model, count, given_options, make_model, tune_model
+from marginwood.files import check_place
 from marginwood.persistence import save
 
 log = logging.getLogger("marginwood")
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> None:
         options["margins"] = [options.pop("margin")]
     chosen = {name: getattr(args, name) for name in ("cv", "selection", "checkpoint") if getattr(args, name)}
     model = make_model(args.model, cls, options | chosen, cv=N_FOLDS, verbose=int(not args.quiet), **defaults)
+    check_place(args.out)
     data = read_data(args)
     model = tune_model(model, data.X, data.y, data.names, args.margin)
     save(model, args.out, notes=data.notes())
