@@ -76,6 +76,10 @@ def test_names_with_spaces_and_umlauts_are_kept(tmp_path):
     assert table.names == ["dose (mg)", "größe", "a, b"]
 
 
+def test_a_separator_inside_quotes_does_not_count(tmp_path):
+    assert read(tmp_path, b'"a, b, c";d\n1;2\n').names == ["a, b, c", "d"]
+
+
 def test_a_column_without_a_name_is_left_out(tmp_path):
     assert read(tmp_path, b",a\n1,2\n").names == ["a"]
 

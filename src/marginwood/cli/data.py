@@ -20,7 +20,7 @@ from marginwood.intervals import FloatArray, censoring_kind, from_events, make_i
 __all__ = ["TEXT_HINT", "Data", "add_data", "add_features", "add_target", "open_features", "read_data"]
 
 FEATURES, TARGETS, FOLDS = "features.csv", "targets.csv", "folds.csv"
-TEXT_HINT = "; leave it out with --drop {0!r}, or turn it into numbers (one column of 0 and 1 per value)"
+TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
 
 log = logging.getLogger("marginwood")
 
@@ -146,14 +146,12 @@ def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[
     unknown = [name for name in args.drop if name not in table.places]
     if unknown:
         table.numbers(unknown)
-    if args.features is not None:
-        leaked = [name for name in args.features if name in target]
-        if leaked:
-            raise UsageError(f"--features: {', '.join(map(repr, leaked))} is a column of the target")
-        if len(set(args.features)) < len(args.features):
-            raise UsageError("--features: a column is named twice")
-        return [name for name in args.features if name not in args.drop]
-    names = [name for name in table.names if name not in target and name not in args.drop]
+    chosen = args.features
+    if chosen is None:
+        chosen = [name for name in table.names if name not in target]
+    elif len(set(chosen)) < len(chosen) or set(chosen) & set(target):
+        raise UsageError("--features: a column is named twice, or is the target")
+    names = [name for name in chosen if name not in args.drop]
     if not names:
         raise DataError(f"{table.source}: no columns are left to learn from")
     return names

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import logging
+import re
 import sys
 import zlib
 from collections import Counter
@@ -125,8 +126,7 @@ def _read_csv(source: str, content: bytes) -> Table:
     pl = polars()
     try:
         lines = io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")
-        first = lines.readline()
-        separator = max(SEPARATORS, key=first.count)
+        separator = max(SEPARATORS, key=re.sub('"[^"]*"', "", lines.readline()).count)
         lines.seek(0)
         names = [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
         if not any(names):
@@ -137,9 +137,8 @@ def _read_csv(source: str, content: bytes) -> Table:
             content = content.rstrip()
         try:
             frame = pl.read_csv(content, separator=separator, null_values="NA", infer_schema_length=1000)
-        except (
-            pl.exceptions.PolarsError
-        ):  # later cells are of another type: all as text, which takes three times as long
+        except pl.exceptions.PolarsError:
+            # A later cell is of another type. All as text takes three times as long.
             frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
     except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
         reason = _first_line(error)
@@ -152,9 +151,10 @@ def _read_csv(source: str, content: bytes) -> Table:
 
 def _is_number(text: str) -> bool:
     try:
-        return bool(float(text) or True)
+        float(text)
     except ValueError:
         return False
+    return True
 
 
 def _first_line(error: Exception) -> str:
