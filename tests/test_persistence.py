@@ -135,6 +135,15 @@ def test_what_cannot_be_saved_raises_and_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_model_with_a_format_of_its_own_is_told_apart(tmp_path):
+    pytest.importorskip("xgboost")
+    from marginwood.xgb import XGBIntervalRegressor
+
+    model = XGBIntervalRegressor(n_estimators=1).fit(X, y)
+    with pytest.raises(TypeError, match="XGBIntervalRegressor cannot be saved. It has a method save of its own"):
+        marginwood.save(model, tmp_path / "model.mw")
+
+
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     path = tmp_path / "model.mw"
     path.write_bytes(b"old")

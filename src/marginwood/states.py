@@ -61,7 +61,8 @@ def encode(value: Any, name: str = "model") -> Any:
         return _encode_cart(value)
     if ESTIMATORS.get(type(value).__name__) == type(value).__module__.removeprefix("marginwood."):
         return _encode_estimator(value, name)
-    raise TypeError(f"{name}: a {type(value).__module__}.{type(value).__name__} cannot be saved.")
+    own = " It has a method save of its own." if hasattr(value, "save") else ""
+    raise TypeError(f"{name}: a {type(value).__module__}.{type(value).__name__} cannot be saved.{own}")
 
 
 def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
