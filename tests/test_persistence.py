@@ -140,7 +140,7 @@ def test_a_model_with_a_format_of_its_own_is_told_apart(tmp_path):
     from marginwood.xgb import XGBIntervalRegressor
 
     model = XGBIntervalRegressor(n_estimators=1).fit(X, y)
-    with pytest.raises(TypeError, match="XGBIntervalRegressor cannot be saved. It has a method save of its own"):
+    with pytest.raises(TypeError, match=r"XGBIntervalRegressor cannot be saved\. It has a method save of its own"):
         marginwood.save(model, tmp_path / "model.mw")
 
 
@@ -356,13 +356,15 @@ def test_truncated_and_mutated_files_are_refused_or_harmless(tree_file, tmp_path
     assert n_loaded < 750  # most bytes count
 
 
-@pytest.mark.parametrize("name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "IntervalCART"])
+@pytest.mark.parametrize(
+    "name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting", "IntervalCART"]
+)
 def test_mutated_members_with_right_checksums_are_refused_or_harmless(tmp_path, name):
     path, rng = tmp_path / "m.mw", random.Random(0)
     marginwood.save(MODELS[name].fit(X[:12], y[:12]), path)
     valid = files(path)
     n_loaded = 0
-    for _ in range(700):
+    for _ in range(500):
         members = dict(valid)
         for _ in range(rng.choice([1, 1, 2, 5])):
             member = rng.choice(list(members))
@@ -373,4 +375,4 @@ def test_mutated_members_with_right_checksums_are_refused_or_harmless(tmp_path, 
             content[place] = rng.choice([0, 1, 255, ord("0"), ord("9"), rng.randrange(256), content[place] ^ 1])
             members[member] = bytes(content)
         n_loaded += survives(zipped(path, members))
-    assert 0 < n_loaded < 700
+    assert 0 < n_loaded < 500

@@ -107,7 +107,8 @@ def _draw(errors: dict[str, FloatArray], path: str) -> bytes:
         axes.plot(values, np.full(len(values), place), "o", color="#7a9cc6", alpha=0.8)
         axes.plot(values.mean(), place, "|", color="#c8442f", markersize=22, markeredgewidth=2.5)
     axes.set_yticks(range(len(errors)), list(errors))
-    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_ylim(len(errors) - 0.5, -0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("interval MSE on test folds (dots) and its mean (bars); less is better")
     buffer, suffix = io.BytesIO(), path.rpartition(".")[2]
