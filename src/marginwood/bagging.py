@@ -16,12 +16,12 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
-from marginwood._core.problem import grow_tree, subsample
+from marginwood._core.problem import Target, grow_tree, subsample
 from marginwood.intervals import FloatArray
 from marginwood.options import growing_options
 from marginwood.pruning import prune
 
-__all__ = ["LARGEST_SEED", "Draw", "aggregate", "grow_trees"]
+__all__ = ["LARGEST_SEED", "Draw", "Training", "aggregate", "grow_trees"]
 
 IntArray = npt.NDArray[np.int64]
 NodeTable = npt.NDArray[np.void]
@@ -44,6 +44,16 @@ class Draw(NamedTuple):
             return np.ones(self.n_samples, dtype=np.int64)
         rows = np.random.RandomState(self.seed).randint(0, self.n_samples, self.n_draws)
         return np.bincount(rows, minlength=self.n_samples)
+
+
+class Training(NamedTuple):
+    """Checked rows, sorted once for all trees and for all candidates of a search."""
+
+    X: FloatArray
+    intervals: FloatArray
+    weights: FloatArray
+    orders: Any
+    target: Target
 
 
 def _as_array(array: Any) -> Any:
@@ -73,16 +83,14 @@ def grow_one(
     return prune(nodes, tree.ccp_alpha) if tree.ccp_alpha > 0 else nodes
 
 
-def grow_trees(
-    tree: Any, arrays: Sequence[Any], limits: Any, draws: Sequence[Draw], n_jobs: int | None
-) -> Iterator[NodeTable]:
-    """Yield node tables of trees like `tree`, one per draw, from X, orders and weights; grown where joblib is told to.
+def grow_trees(tree: Any, training: Training, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[NodeTable]:
+    """Yield node tables of trees like `tree`, one per draw, grown where joblib is told to.
 
     joblib's own way with a Dask cluster is to send an array to one worker, and to lose it with that worker. Here every
     worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown anew.
     """
-    X, orders, weights = arrays
-    arrays = [X, orders, limits.in_order, limits.breakpoints, weights]
+    limits = training.target.at(float(tree.margin))
+    arrays = [training.X, training.orders, limits.in_order, limits.breakpoints, training.weights]
     settings = tree, limits._replace(in_order=None, breakpoints=None)
     backend, _ = get_active_backend(prefer="threads")
     client = getattr(backend, "client", None)

@@ -10,7 +10,7 @@ import numbers
 import warnings
 from collections.abc import Callable
 from itertools import product, starmap
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
-from marginwood.bagging import LARGEST_SEED, Draw, aggregate, grow_trees
+from marginwood.bagging import LARGEST_SEED, Draw, Training, aggregate, grow_trees
 from marginwood.base import IntervalRegressorMixin, check_features, check_targets
 from marginwood.intervals import FloatArray
 from marginwood.losses import check_loss
@@ -38,16 +38,6 @@ IntArray = npt.NDArray[np.int64]
 # Rows that all trees predict before the next rows: the block stays in the cache.
 BLOCK = 4096
 N_MARGINS = 7
-
-
-class Training(NamedTuple):
-    """Checked arguments of `fit`, sorted once for all trees and all candidates of `tune_oob`."""
-
-    X: FloatArray
-    intervals: FloatArray
-    weights: FloatArray
-    orders: Any
-    target: Target
 
 
 def name_features(source: Any, estimator: Any) -> None:
@@ -116,6 +106,8 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         Prediction of every row by the trees that did not draw it; NaN if all drew it. With `oob_score` only.
     oob_score_ : float
         Interval D2 of these predictions. With `oob_score` only.
+    tuning_results_ : dict
+        After `tune_oob`: the candidates, ``params``, and their out-of-bag interval MSE, ``oob_mse``.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -217,18 +209,16 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
 
     def _fit(self, training: Training, draws: list[Draw], n_kept: int = 0) -> MaxMarginIntervalForest:
         """Grow a tree per draw after the trees that are kept."""
-        X, _, weights, orders, target = training
+        X = training.X
         if self.oob_score and n_kept and any(draw.n_samples != len(X) for draw in starmap(Draw, self._draws)):
             raise ValueError("oob_score: the trees that warm_start keeps were grown from another number of rows.")
         shared_names = MaxMarginIntervalTree().get_params().keys() & self.get_params().keys()
         tree = MaxMarginIntervalTree(**{name: getattr(self, name) for name in shared_names - {"random_state"}})
-        tree.max_features_ = growing_options(tree, X.shape[0], X.shape[1], weights.sum()).max_features
+        tree.max_features_ = growing_options(tree, X.shape[0], X.shape[1], training.weights.sum()).max_features
         name_features(self, tree)
-        saw_missing, limits = np.isnan(X.max(axis=0)), target.at(float(self.margin))
-        trees = []
+        saw_missing, trees = np.isnan(X.max(axis=0)), []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            tables = grow_trees(tree, (X, orders, weights), limits, draws, self.n_jobs)
-            for nodes, draw in zip(tables, draws, strict=True):
+            for nodes, draw in zip(grow_trees(tree, training, draws, self.n_jobs), draws, strict=True):
                 trees.append(copy.copy(tree).set_params(random_state=draw.seed))
                 trees[-1].tree_ = IntervalTree(nodes, saw_missing)
                 advance()
@@ -260,7 +250,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         return self._over_blocks(predict_block, len(X))
 
     def _score_oob(self, training: Training) -> None:
-        X, _, weights, _, _ = training
+        X, weights = training.X, training.weights
         drawn = np.array([draw.counts() > 0 for draw in starmap(Draw, self._draws)])
         self.oob_prediction_ = self._predict(X, drawn)
         n_left_out = np.count_nonzero(np.isnan(self.oob_prediction_) & (weights > 0))
@@ -314,7 +304,16 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         Returns
         -------
         MaxMarginIntervalForest
-            The fitted forest. `tuning_results_` holds the candidates and their out-of-bag interval MSE.
+            The fitted forest, with `tuning_results_`.
+
+        Examples
+        --------
+        >>> from marginwood import MaxMarginIntervalForest
+        >>> from marginwood.datasets import make_sine
+        >>> forest = MaxMarginIntervalForest(n_estimators=30, random_state=0)
+        >>> forest = forest.tune_oob(*make_sine(random_state=0), margins=[0.0, 0.2, 5.0], min_samples_leaf=[1, 30])
+        >>> forest.margin, forest.min_samples_leaf
+        (0.2, 1)
         """
         if not self.bootstrap:
             raise ValueError("tune_oob: there are no out-of-bag rows without bootstrap; set bootstrap=True.")
