@@ -277,3 +277,10 @@ def test_a_long_module_is_found():
 def test_an_exception_silences_exactly_what_it_names():
     source = parse("tree.py", function_of(60) + function_of(70, "prune"))
     assert find_large_things(source, {"tree.py: grow": "a reason"}) == ["tree.py:63: prune has 70 lines"]
+
+
+def test_the_map_names_every_module():
+    text = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    modules = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "cli"]
+    missing = [path.name for path in modules if not path.stem.startswith("__") and f" {path.name} " not in text]
+    assert not missing
