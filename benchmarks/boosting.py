@@ -33,6 +33,7 @@ DEPTHS = (3, 6)
 
 N_ROUNDS, STEP, LEARNING_RATE = 100, 5, 0.1
 TUNED_DEPTHS = (2, 4)
+LEAF_SIZES = (1, 5)
 MARGINS = (0.0, 0.1, 0.3)  # in standard deviations of the limits
 AFT_SCALES = (0.25, 0.5, 1.0)  # in the same unit
 AFT_DISTRIBUTIONS = ("normal", "logistic", "extreme")
@@ -105,8 +106,9 @@ def _grid(**values):
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
-def _hinge_candidates(y):
-    return _grid(margin=[share * _spread(y) for share in MARGINS], max_depth=TUNED_DEPTHS)
+def _hinge_candidates(leaf_size, y):
+    margins = [share * _spread(y) for share in MARGINS]
+    return _grid(margin=margins, max_depth=TUNED_DEPTHS, **{leaf_size: LEAF_SIZES})
 
 
 def _native(X, y, X_test, n_rounds, **parameters):
@@ -146,8 +148,8 @@ class Standardised(NamedTuple):
 
 
 def _aft_candidates(distribution, _):
-    scales = _grid(aft_loss_distribution_scale=AFT_SCALES, max_depth=TUNED_DEPTHS)
-    return [{"aft_loss_distribution": distribution, **candidate} for candidate in scales]
+    scales = {"aft_loss_distribution_scale": AFT_SCALES}
+    return _grid(aft_loss_distribution=[distribution], max_depth=TUNED_DEPTHS, min_child_weight=LEAF_SIZES, **scales)
 
 
 def _tuned(booster, X, y, X_test):
@@ -171,8 +173,8 @@ def _tree(X, y, X_test):
 
 
 METHODS = {
-    OURS: partial(_tuned, Booster(_hinge_candidates, _native)),
-    "XGBoost, hinge objective": partial(_tuned, Booster(_hinge_candidates, _xgb_hinge)),
+    OURS: partial(_tuned, Booster(partial(_hinge_candidates, "min_samples_leaf"), _native)),
+    "XGBoost, hinge objective": partial(_tuned, Booster(partial(_hinge_candidates, "min_child_weight"), _xgb_hinge)),
     **{
         f"XGBoost, AFT {distribution}": partial(_tuned, Booster(partial(_aft_candidates, distribution), _xgb_aft))
         for distribution in AFT_DISTRIBUTIONS
