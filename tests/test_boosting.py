@@ -26,7 +26,6 @@ EXPECTED_FAILURES = {
     0.8: {
         **COLUMN,
         "check_sample_weight_equivalence_on_dense_data": DRAWN,
-        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
     },
 }
 
