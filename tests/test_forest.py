@@ -425,7 +425,7 @@ def test_bad_parameters_are_named(problem, options, error, message):
 
 def test_trees_hold_their_node_tables_and_nothing_of_the_data():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(1000, 8)), np.sort(rng.normal(size=(1000, 2)), axis=1)
+    X, y = rng.normal(size=(2000, 8)), np.sort(rng.normal(size=(2000, 2)), axis=1)
     forest = MaxMarginIntervalForest(1, max_depth=1, max_features=1, warm_start=True, random_state=0).fit(X, y)
     tracemalloc.start()
     try:

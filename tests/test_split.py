@@ -32,8 +32,12 @@ def sweep_both(problem, scratch, path, tolerance):
     full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
     cost, order, zero = hinge.cost_of(points, loss, full), problem.orders[0], np.int64(0)
     none = Split(cost, np.int64(NO_FEATURE), zero, zero, 0.0, 0.0)
-    walked, in_budget = split.sweep(order, scratch, points, loss, full, path, zero, none, tolerance * cost)
-    descended = split.sweep_by_descent(order, scratch, points, loss, path, zero, none, tolerance * cost)
+    walked, in_budget = split.sweep(
+        order, scratch.samples, scratch.ranks, points, loss, full, path, zero, none, tolerance * cost
+    )
+    descended = split.sweep_by_descent(
+        order, scratch.samples, scratch.ranks, points, loss, path, zero, none, tolerance * cost
+    )
     return walked, in_budget, descended
 
 

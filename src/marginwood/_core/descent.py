@@ -79,5 +79,5 @@ def locate(points, loss, ranks, side, sums, counts):
     low = rankset.previous_rank(ranks, side, at + FIRST)
     high = rankset.next_rank(ranks, side, at + FIRST - 1)
     n_active = counts[0, LOWER] - n_lower + n_upper
-    found = hinge.walk(points, loss, ranks, side, Minimum(low, high, n_active, weight, total, square, 0))
+    found = hinge.walk_apart(points, loss, ranks, side, Minimum(low, high, n_active, weight, total, square, 0))
     return found, n_lower + n_upper + (found.moves if found.low > low else -found.moves)

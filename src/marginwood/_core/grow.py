@@ -167,7 +167,7 @@ def _search(problem, scratch, options, place, node):
     `max_features` until a split is found, as in scikit-learn.
     """
     best = Split(node.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
-    start, stop = place.start, place.stop
+    start, stop, samples, ranks = place.start, place.stop, scratch.samples, scratch.ranks
     n_features, n_tried = problem.orders.shape[0], 0
     points = scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
     for i in range(n_features):
@@ -186,10 +186,10 @@ def _search(problem, scratch, options, place, node):
         for missing_left in range(2 if n_missing > 0 else 1):
             path = Path(start, stop, n_missing, missing_left, options.min_samples_leaf)
             best, in_budget = sweep(
-                order, scratch, points, node.loss, node.minimum, path, feature, best, node.tolerance
+                order, samples, ranks, points, node.loss, node.minimum, path, feature, best, node.tolerance
             )
             if not in_budget:
-                best = sweep_by_descent(order, scratch, points, node.loss, path, feature, best, node.tolerance)
+                best = sweep_by_descent(order, samples, ranks, points, node.loss, path, feature, best, node.tolerance)
     return best
 
 

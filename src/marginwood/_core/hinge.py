@@ -95,47 +95,52 @@ def take(loss, minimum, rank, kind, b, weight, ranks):
 
 
 @inlined
+def _is_right_of(loss, b, n_active, weight, total):
+    """Whether the minimum lies right of the piece that ends at the breakpoint `b`."""
+    if loss.code == LINEAR:
+        return weight < -loss.weight_slack
+    return n_active > 0 and total >= weight * b - loss.total_slack
+
+
+@inlined
+def _is_left_of(loss, b, step, n_active, weight, total):
+    """Whether the minimum lies left of the piece that starts at the breakpoint `b`."""
+    if loss.code == LINEAR:
+        return weight - step >= -loss.weight_slack
+    return n_active > 0 and total < weight * b - loss.total_slack
+
+
+@inlined
 def walk(points, loss, ranks, side, minimum):
     """Move to the piece that holds the minimum, in one direction only."""
     low, high, n_active, weight, total, square, moves = minimum
     start, end = moves, points.shape[0] - rankset.FIRST
-    if loss.code == LINEAR:
-        while weight < -loss.weight_slack and high < end:
-            weight += points[high, 1]
-            total += points[high, 1] * points[high, 0]
-            low = high
-            high = rankset.next_rank(ranks, side, low)
-            moves += 1
-        if moves == start:
-            while low >= rankset.FIRST and weight - points[low, 1] >= -loss.weight_slack:
-                weight -= points[low, 1]
-                total -= points[low, 1] * points[low, 0]
-                high = low
-                low = rankset.previous_rank(ranks, side, high)
-                moves += 1
-        return Minimum(low, high, n_active, weight, total, square, moves)
-    while n_active > 0 and high < end and total >= weight * points[high, 0] - loss.total_slack:
+    while high < end and _is_right_of(loss, points[high, 0], n_active, weight, total):
         b, step = points[high, 0], points[high, 1]
         n_active += 1 if step > 0 else -1
         weight += step
         total += step * b
         square += step * b * b
-        low = high
+        low, moves = high, moves + 1
         high = rankset.next_rank(ranks, side, low)
-        moves += 1
     if moves == start:
-        while n_active > 0 and low >= rankset.FIRST and total < weight * points[low, 0] - loss.total_slack:
+        while low >= rankset.FIRST and _is_left_of(loss, points[low, 0], points[low, 1], n_active, weight, total):
             b, step = points[low, 0], points[low, 1]
             n_active -= 1 if step > 0 else -1
             weight -= step
             total -= step * b
             square -= step * b * b
-            high = low
+            high, moves = low, moves + 1
             low = rankset.previous_rank(ranks, side, high)
-            moves += 1
-    if n_active == 0:
+    if loss.code == SQUARED and n_active == 0:
         weight, total, square = 0.0, 0.0, 0.0
     return Minimum(low, high, n_active, weight, total, square, moves)
+
+
+@inner
+def walk_apart(points, loss, ranks, side, minimum):
+    """`walk`, compiled once for those who call it seldom."""
+    return walk(points, loss, ranks, side, minimum)
 
 
 @inlined

@@ -93,7 +93,7 @@ def minimise(limits, points, loss, ranks):
     minimum = hinge.Minimum(low, high, n_lower, weight, total, square, 0)
     moves = np.int64(0)
     for _ in range(MAX_ROUNDS):
-        minimum = hinge.walk(points, loss, ranks, rankset.RIGHT, minimum)
+        minimum = hinge.walk_apart(points, loss, ranks, rankset.RIGHT, minimum)
         if minimum.moves == moves:
             break
         low, high, n_active, weight, total, square, moves = minimum

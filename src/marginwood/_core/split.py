@@ -60,10 +60,10 @@ def is_legal(path, position):
 
 
 @inner
-def sweep(order, scratch, points, loss, full, path, feature, best, tolerance):
+def sweep(order, samples, ranks, points, loss, full, path, feature, best, tolerance):
     """The better of `best` and the splits of one feature; and whether the walking budget held."""
-    order, samples, points = borrow(order), borrow(scratch.samples), borrow(points)
-    ranks, n_ranks = borrow(scratch.ranks), points.shape[0] - rankset.N_SENTINELS
+    order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
+    n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     before, after = hinge.empty_minimum(n_ranks), full
     n_samples = path.stop - path.start
@@ -100,10 +100,10 @@ def sweep(order, scratch, points, loss, full, path, feature, best, tolerance):
 
 
 @inner
-def sweep_by_descent(order, scratch, points, loss, path, feature, best, tolerance):
+def sweep_by_descent(order, samples, ranks, points, loss, path, feature, best, tolerance):
     """The same as `sweep` in O(n log n), wherever the minimum goes."""
-    samples, ranks, one = scratch.samples, scratch.ranks, np.int64(1)
-    n_ranks = points.shape[0] - rankset.N_SENTINELS
+    order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
+    n_ranks, one = points.shape[0] - rankset.N_SENTINELS, np.int64(1)
     rankset.reset(ranks, n_ranks)
     left_sums, left_counts = descent.make_sums(n_ranks)
     right_sums, right_counts = descent.make_sums(n_ranks)
