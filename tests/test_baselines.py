@@ -22,12 +22,8 @@ from marginwood.losses import hinge_loss
 from marginwood.metrics import get_scorer
 from strategies import informative_intervals, losses, margins
 
-EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
 
-
-@parametrize_with_checks(
-    [IntervalDummyRegressor(), IntervalCART(cv=3)], expected_failed_checks=lambda _: EXPECTED_FAILURES
-)
+@parametrize_with_checks([IntervalDummyRegressor(), IntervalCART(cv=3)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)

@@ -5,9 +5,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginwood import MaxMarginIntervalTree
 
-# Check -> why it cannot pass.
-EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
-
 
 @parametrize_with_checks(
     [
@@ -15,7 +12,6 @@ EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the w
         MaxMarginIntervalTree(loss="linear_hinge", margin=0.1),
         MaxMarginIntervalTree(max_leaf_nodes=30, max_features=0.5, random_state=0),
     ],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):

@@ -26,7 +26,6 @@ from marginwood.model_selection import margin_grid
 from strategies import LOSSES, losses, margins, no_weights, tree_problems
 
 # Check -> why it cannot pass.
-EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
 EXPECTED_WITH_BOOTSTRAP = {
     "check_sample_weight_equivalence_on_dense_data": "twice as many rows are other rows to draw from"
 }
@@ -38,7 +37,7 @@ EXPECTED_WITH_BOOTSTRAP = {
         MaxMarginIntervalForest(n_estimators=5, bootstrap=False, random_state=0),
         MaxMarginIntervalForest(n_estimators=5, loss="linear_hinge", aggregation="median", n_jobs=2, random_state=0),
     ],
-    expected_failed_checks=lambda forest: EXPECTED_FAILURES | (EXPECTED_WITH_BOOTSTRAP if forest.bootstrap else {}),
+    expected_failed_checks=lambda forest: EXPECTED_WITH_BOOTSTRAP if forest.bootstrap else {},
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):

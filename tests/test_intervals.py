@@ -85,7 +85,7 @@ def test_one_dimension_is_uncensored(library):
 
 
 def test_a_single_column_is_uncensored_with_a_warning():
-    with pytest.warns(DataConversionWarning, match=r"y: a column of shape \(2, 1\).* Use y.ravel\(\)"):
+    with pytest.warns(DataConversionWarning, match=r"A column-vector y .* shape \(2, 1\) .* Use y.ravel\(\)"):
         checked = check_intervals(np.array([[1.0], [2.0]]))
     assert_array_equal(checked, [[1, 1], [2, 2]])
 

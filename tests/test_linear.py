@@ -17,12 +17,9 @@ from marginwood import L1IntervalRegression, L1IntervalRegressionCV
 from marginwood.datasets import make_linear
 from marginwood.losses import hinge_loss
 
-EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
-
 
 @parametrize_with_checks(
     [L1IntervalRegression(), L1IntervalRegressionCV(n_alphas=5, cv=3)],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):

@@ -18,12 +18,9 @@ from marginwood.metrics import SCORERS, interval_d2_score, interval_mean_absolut
 from marginwood.model_selection import margin_grid
 from marginwood.search import candidate_alphas, select
 
-EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
-
 
 @parametrize_with_checks(
     [MaxMarginIntervalTreeCV(losses=["squared_hinge"], n_margins=2, cv=2)],
-    expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):

@@ -20,9 +20,6 @@ from strategies import LOSSES, informative_intervals, losses, margins
 
 xgboost = pytest.importorskip("xgboost", reason="XGBoost is optional")
 
-# Check -> why it cannot pass.
-EXPECTED_FAILURES = {"check_supervised_y_2d": "a column as target warns in the words of check_intervals"}
-
 X, y = make_sine(150, 5, random_state=0)
 rng = np.random.default_rng(0)
 weights = rng.uniform(0.5, 2.0, len(X))
@@ -198,7 +195,7 @@ def test_the_typical_distance_is_positive():
     assert typical_distance(np.array([[3.0, inf], [9.0, 9.0]]), np.array([1.0, 0.0])) == 1.0
 
 
-@parametrize_with_checks([XGBIntervalRegressor(10, n_jobs=1)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@parametrize_with_checks([XGBIntervalRegressor(10, n_jobs=1)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)

@@ -348,8 +348,8 @@ def _pairs(values: FloatArray, name: str) -> FloatArray:
     """Return values of shape (n,), (n, 1) or (n, 2) in shape (n, 2)."""
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
-            f"{name}: a column of shape {values.shape} was passed when a 1-D array was expected; "
-            f"it is taken as un-censored values. Use {name}.ravel().",
+            f"A column-vector {name} was passed when a 1d array was expected. It has shape {values.shape} and is taken "
+            f"as un-censored values. Use {name}.ravel().",
             DataConversionWarning,
             stacklevel=4,
         )
