@@ -21,6 +21,7 @@ from marginwood import (
     interval_mean_squared_error,
 )
 from marginwood.bagging import aggregate
+from marginwood.datasets import make_sine
 from marginwood.forest import BLOCK
 from marginwood.model_selection import margin_grid
 from strategies import LOSSES, losses, margins, no_weights, tree_problems
@@ -448,3 +449,9 @@ def test_a_bar_counts_the_trees_on_a_terminal_when_asked_for(problem, verbose, m
     monkeypatch.setattr(marginwood.progress.sys, "stderr", terminal)
     MaxMarginIntervalForest(4, max_depth=1, verbose=verbose, random_state=0).fit(*problem)
     assert ("4/4" in terminal.getvalue()) == bool(verbose)
+
+
+def test_margins_that_are_no_numbers_are_refused():
+    X, y = make_sine(60, 3, random_state=0)
+    with pytest.raises(ValueError, match="margins: expected 'auto' or numbers, got 'foo'"):
+        MaxMarginIntervalForest(3).tune_oob(X, y, margins="foo")

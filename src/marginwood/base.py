@@ -5,14 +5,12 @@ A *path* is a list of models from the simplest to the most complex, one per valu
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import validate_data
 
 from marginwood._core.problem import MAX_SAMPLES
@@ -24,7 +22,7 @@ from marginwood.intervals import (
 )
 from marginwood.losses import hinge_loss
 from marginwood.metrics import interval_d2_score
-from marginwood.splitters import CensoringStratifiedKFold
+from marginwood.splitters import make_splitter
 
 __all__ = ["IntervalRegressorMixin"]
 
@@ -117,10 +115,8 @@ def mse_by_fold(
     ``predict_path(training, X)`` fits the path and predicts, one row per model. A fold without any test row of positive
     weight is left out.
     """
-    is_count = isinstance(cv, numbers.Integral) and not isinstance(cv, bool)
-    splitter = CensoringStratifiedKFold(cv) if is_count else check_cv(cv)
     errors = []
-    for fold, (train, test) in enumerate(splitter.split(data.X, data.intervals, groups)):
+    for fold, (train, test) in enumerate(make_splitter(cv).split(data.X, data.intervals, groups)):
         training, held_out = data.rows(train), data.rows(test)
         if not training.weight.any():
             raise ValueError(f"cv: no training row of fold {fold} has a finite limit and a positive weight.")

@@ -26,7 +26,7 @@ from marginwood.base import IntervalRegressorMixin, check_features, check_target
 from marginwood.intervals import FloatArray
 from marginwood.losses import check_loss
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
-from marginwood.model_selection import margin_grid
+from marginwood.model_selection import check_margins
 from marginwood.options import check_ccp_alpha, count_draws, growing_options
 from marginwood.progress import progress_bar
 from marginwood.tree import IntervalTree, MaxMarginIntervalTree
@@ -319,8 +319,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
             raise ValueError("tune_oob: there are no out-of-bag rows without bootstrap; set bootstrap=True.")
         self._check_parameters()
         training = self._check_training(X, y, sample_weight, reset=True)
-        if isinstance(margins, str):
-            margins = margin_grid(training.intervals, N_MARGINS)
+        margins = check_margins(margins, training.intervals, N_MARGINS)
         grid = {"margin": margins, "loss": losses, "min_samples_leaf": min_samples_leaf, "max_features": max_features}
         grid = {name: getattr(self, name) if values is None else values for name, values in grid.items()}
         lists = [[values] if np.ndim(values) == 0 else np.asarray(values, object).tolist() for values in grid.values()]

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +27,7 @@ from marginwood.intervals import FloatArray, check_intervals
 from marginwood.losses import check_loss
 from marginwood.metrics import get_scorer
 from marginwood.search import Piece, grow_pieces, select, tabulate
-from marginwood.splitters import CensoringStratifiedKFold
+from marginwood.splitters import CensoringStratifiedKFold, make_splitter
 from marginwood.threads import run_in_threads
 from marginwood.tree import IntervalTree, MaxMarginIntervalTree, TreeReader
 
@@ -80,6 +79,18 @@ def margin_grid(y: Any, n_margins: int = 21) -> FloatArray:
     largest = limits[-1] - limits[0]
     smallest = max(np.diff(limits).min(), SMALLEST_MARGIN * largest)
     return np.append(0.0, np.geomspace(smallest, largest, int(n_margins) - 1))
+
+
+def check_margins(margins: Any, intervals: FloatArray, n_margins: int) -> FloatArray:
+    """The margins that an argument means: "auto", a number or several."""
+    if isinstance(margins, str):
+        if margins != "auto":
+            raise ValueError(f"margins: expected 'auto' or numbers, got {margins!r}.")
+        return margin_grid(intervals, n_margins)
+    values = np.ravel(margins).tolist()
+    for margin in values:
+        check_loss("linear_hinge", margin)
+    return np.array(values, dtype=np.float64)
 
 
 class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
@@ -260,10 +271,8 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
 
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
         """Rows of positive weight to train on and to test on, for each fold."""
-        is_count = isinstance(self.cv, numbers.Integral) and not isinstance(self.cv, bool)
-        cv = CensoringStratifiedKFold(self.cv) if is_count else check_cv(self.cv)
         splits = []
-        for number, split in enumerate(cv.split(rows.X, rows.intervals, groups)):
+        for number, split in enumerate(make_splitter(self.cv).split(rows.X, rows.intervals, groups)):
             train, test = (np.arange(len(rows.X))[part] for part in split)
             train, test = train[rows.weights[train] > 0], test[rows.weights[test] > 0]
             if not np.isfinite(rows.intervals[train]).any():
@@ -282,15 +291,7 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
         """A tree for each loss and margin, not grown yet."""
         check_selection(self.selection)
         losses = self._loss_names()
-        if isinstance(self.margins, str) and self.margins == "auto":
-            self.margins_ = margin_grid(intervals, self.n_margins)
-        elif isinstance(self.margins, str):
-            raise ValueError(f"margins: expected 'auto' or numbers, got {self.margins!r}.")
-        else:
-            margins = np.ravel(self.margins).tolist()
-            for margin in margins:
-                check_loss("linear_hinge", margin)
-            self.margins_ = np.array(margins, dtype=np.float64)
+        self.margins_ = check_margins(self.margins, intervals, self.n_margins)
         if not losses or not len(self.margins_):
             raise ValueError("losses, margins: expected at least one of each.")
         for loss in losses:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
 from marginwood.intervals import CENSORING_KINDS, FloatArray, censoring_kind, check_intervals
@@ -122,3 +122,9 @@ def _centres(intervals: FloatArray) -> FloatArray:
     """The middle of the finite ends of each interval; 0 where there is none."""
     is_finite = np.isfinite(intervals)
     return np.where(is_finite, intervals / 2, 0).sum(axis=1) * np.where(is_finite.all(axis=1), 1, 2)
+
+
+def make_splitter(cv: Any) -> Any:
+    """The splitter that an estimator's `cv` means: a number is that of censoring-stratified folds."""
+    is_count = isinstance(cv, numbers.Integral) and not isinstance(cv, bool)
+    return CensoringStratifiedKFold(cv) if is_count else check_cv(cv)
