@@ -35,7 +35,7 @@ def main():
         "--data",
         type=Path,
         default=os.environ.get("MARGINWOOD_DATA"),
-        help="directory of data sets for tune and accuracy (default: $MARGINWOOD_DATA, else simulations)",
+        help="directory of data sets for tune (default: $MARGINWOOD_DATA, else simulations)",
     )
     options = parser.parse_args()
     quick = options.quick

@@ -130,13 +130,6 @@ def tune(settings):
         yield Row(f"tune, {what}", "1 s", seconds, 1.0, "s", allowed)
 
 
-def accuracy(settings):
-    """Interval MSE of the tuned tree in each test fold, against the best constant of the training rows."""
-    for name, fold, error, constant_error in tuning.fold_errors(settings):
-        work = f"interval MSE, tuned tree, {name}, fold {fold}"
-        yield Row(work, "best constant", error, max(constant_error, 1e-300), "MSE", 1.0)
-
-
 def boost(settings):
     """Boosting, in seconds, against XGBoost with equal rounds and depth."""
     for what, seconds, reference, wanted in boosting.stage_times(settings):
@@ -147,12 +140,6 @@ def objective(settings):
     """XGBoost with our objective, in seconds, against its own."""
     for what, seconds, reference in boosting.objective_times(settings):
         yield Row(f"XGBoost objective, {what}", "XGBoost survival:aft", seconds, reference, "s", 1.5)
-
-
-def boost_accuracy(settings):
-    """Interval MSE of boosting in each test fold, against other methods that are tuned alike."""
-    for name, fold, method, error, reference in boosting.fold_errors(settings):
-        yield Row(f"interval MSE, boosting, {name}, fold {fold}", method, error, max(reference, 1e-300), "MSE", 1.0)
 
 
 def forest_fit(settings):
@@ -197,7 +184,6 @@ WORKS = {
         startup,
         memory,
         tune,
-        accuracy,
         forest_fit,
         forest_predict,
         forest_threads,
@@ -205,6 +191,5 @@ WORKS = {
         forest_memory,
         boost,
         objective,
-        boost_accuracy,
     )
 }

@@ -1,0 +1,128 @@
+"""The methods that are compared, each with all that its tuning depends on.
+
+Grids were fixed before any test score was seen. Methods of the paper choose by 10-fold cross-validation of the interval
+MSE; boosters by five folds, because they have no path that scores many models at the price of one; the forest by its
+out-of-bag rows. The forest and all boosters choose among twelve candidates.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.paper import boosters
+from benchmarks.tuning import PROTOCOL
+from marginwood import (
+    IntervalCART,
+    IntervalDummyRegressor,
+    L1IntervalRegressionCV,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTreeCV,
+    TransformationTreeCV,
+)
+from marginwood.model_selection import margin_grid
+
+MARGINS = (0.0, 0.1, 0.3)  # of ensembles, in standard deviations of the limits
+SCALES = (0.25, 0.5, 1.0)  # of AFT models, in the same unit
+LEAF_SIZES = (1, 5)
+DEPTHS = (2, 4)
+
+
+class Method(NamedTuple):
+    """``predict(X, y, X_test, **settings)`` returns predictions and the parameters it chose.
+
+    `group` is "paper" for methods of the paper, "ours" or "outside".
+    """
+
+    group: str
+    predict: Callable[..., tuple[np.ndarray, dict[str, Any]]]
+    settings: dict[str, Any]
+
+
+def _constant(X, y, X_test):
+    return IntervalDummyRegressor().fit(X, y).predict(X_test), {}
+
+
+def _finite(X, X_test):
+    """Features for models that need finite ones: infinities become the column's extremes, NaN its median."""
+    inner = np.where(np.isfinite(X), X, np.nan)
+    inner[:, np.isnan(inner).all(axis=0)] = 0.0
+    low, middle, high = np.nanmin(inner, axis=0), np.nanmedian(inner, axis=0), np.nanmax(inner, axis=0)
+    # Only infinities are moved: a finite test value beyond the training rows is as it is.
+    return [
+        np.where(np.isnan(part), middle, np.where(part == -np.inf, low, np.where(part == np.inf, high, part)))
+        for part in (X, X_test)
+    ]
+
+
+def _best_of_margins(make, X, y, X_test, n_margins):
+    """The model whose path holds the least cross-validated error, of one per margin."""
+    X, X_test = _finite(X, X_test)
+    models = [make(margin).fit(X, y) for margin in margin_grid(y, n_margins).tolist()]
+    best = min(models, key=lambda model: model.mse_path_.mean(axis=1).min())
+    return best.predict(X_test), {"margin": best.margin, "alpha": best.alpha_}
+
+
+def _linear(X, y, X_test, *, n_margins, cv):
+    return _best_of_margins(lambda margin: L1IntervalRegressionCV(margin=margin, cv=cv), X, y, X_test, n_margins)
+
+
+def _cart(X, y, X_test, *, n_margins, cv, max_depth):
+    def make(margin):
+        return IntervalCART(margin=margin, cv=cv, max_depth=max_depth)
+
+    return _best_of_margins(make, X, y, X_test, n_margins)
+
+
+def _transformation_tree(X, y, X_test, *, cv):
+    model = TransformationTreeCV(cv=cv).fit(X, y)
+    return model.predict(X_test), {"alpha": model.alpha_, "n_leaves": model.get_n_leaves()}
+
+
+def _tree(X, y, X_test, **settings):
+    model = MaxMarginIntervalTreeCV(**settings).fit(X, y)
+    return model.predict(X_test), {**model.best_params_, "n_leaves": model.get_n_leaves()}
+
+
+def _forest(X, y, X_test, *, n_trees, margins, **grid):
+    margins = [share * boosters.spread(y) for share in margins]
+    model = MaxMarginIntervalForest(n_trees, random_state=0).tune_oob(X, y, margins=margins, **grid)
+    return model.predict(X_test), {name: getattr(model, name) for name in ("margin", *grid)}
+
+
+def _booster(group, name, **grid):
+    grid |= {"max_depth": DEPTHS, "min_samples_leaf": LEAF_SIZES}
+    settings = {"booster": name, "n_rounds": 100, "learning_rate": 0.1, "cv": 5, "grid": grid}
+    return Method(group, boosters.tuned, settings)
+
+
+METHODS = {
+    "Constant": Method("paper", _constant, {}),
+    "L1-Linear": Method("paper", _linear, {"n_margins": 7, "cv": 10}),
+    "TransfoTree": Method("paper", _transformation_tree, {"cv": 10}),
+    "Interval-CART": Method("paper", _cart, PROTOCOL),
+    "MMIT-L": Method("paper", _tree, {"losses": "linear_hinge", **PROTOCOL}),
+    "MMIT-S": Method("paper", _tree, {"losses": "squared_hinge", **PROTOCOL}),
+    "forest": Method(
+        "ours",
+        _forest,
+        {"n_trees": 100, "margins": MARGINS, "min_samples_leaf": LEAF_SIZES, "max_features": (1 / 3, 1.0)},
+    ),
+    "boosting": _booster("ours", "native", margin=MARGINS),
+    "XGBoost hinge": _booster("ours", "xgboost_hinge", margin=MARGINS),
+    **{
+        f"AFT {distribution}": _booster("outside", "xgboost_aft", distribution=(distribution,), scale=SCALES)
+        for distribution in ("normal", "logistic", "extreme")
+    },
+}
+
+# What a quick run puts in the place of settings of these names.
+_QUICK = {"n_margins": 3, "cv": 3, "n_trees": 20, "n_rounds": 10}
+
+
+def quick_methods():
+    """The same methods with coarse tuning: to see that all runs."""
+    return {
+        name: method._replace(settings={key: _QUICK.get(key, value) for key, value in method.settings.items()})
+        for name, method in METHODS.items()
+    }
