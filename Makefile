@@ -5,7 +5,7 @@ PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types bench clean
+.PHONY: help demo test lint types bench paper clean
 
 help:
 	@echo "make demo    train a tree on simulated data from the command line, print it and its scores, save demo.png"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint    ruff: rules and format"
 	@echo "make types   mypy"
 	@echo "make bench   measure against other libraries"
+	@echo "make paper   the paper's experiments, on the data sets in \$$MARGINWOOD_DATA or on simulations; hours, resumable"
 	@echo "make clean   remove .venv and everything generated"
 
 demo: .venv/.installed-cli,plot
@@ -30,6 +31,9 @@ types: .venv/.installed-test
 
 bench: .venv/.installed-bench
 	$(PY) -m benchmarks
+
+paper: .venv/.installed-bench
+	$(PY) -m benchmarks.paper
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist demo.png

@@ -22,6 +22,7 @@ LOSS_COLOURS = dict(zip(LOSSES, ("#d95f02", "#1b6ca8"), strict=True))
 GROUP_COLOURS = {"paper": "#444444", "ours": "#1b6ca8", "outside": "#d95f02"}
 OURS_IN_PAPER = "#7a3b9a"
 N_COLUMNS = 4
+MOST_MOVES_SHOWN = 10**5  # limits; moves in the crossing order go on as they begin
 STYLE = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -44,7 +45,7 @@ def draw(lines, methods, folder):
     colours |= {name: OURS_IN_PAPER for name in methods if name.startswith("MMIT")}
     results = lines["accuracy"]
     drawings = {
-        "figure2": (_moves, lines["moves"] and lines["solver"], (lines["moves"], lines["solver"])),
+        "figure2": (_moves, lines["moves"] and len(lines["solver"]) > 2, (lines["moves"], lines["solver"])),
         "figure3": (_functions, lines["functions"], (lines["functions"],)),
         "figure4": (_accuracy, results, (results, colours)),
         "ranks": (_ranks, len(by_data_set(results)[0]) > 1, (results, colours)),
@@ -79,7 +80,8 @@ def _moves(plt, moves, solver):
         right.plot(_column(drawn, "n"), _column(drawn, "seconds"), "o-", color=colour, ms=3, label=_words(loss))
     crossing = [line for line in solver if line["order"] == "crossing"]
     n, style = _column(crossing, "n"), {"color": "#444444", "ms": 3, "label": "squared hinge, crossing order"}
-    left.plot(n, _column(crossing, "mean"), "s:", **style)
+    is_shown = n <= MOST_MOVES_SHOWN
+    left.plot(n[is_shown], _column(crossing, "mean")[is_shown], "s:", **style)
     right.plot(n, _column(crossing, "seconds"), "s:", **style)
     start = min(_column(solver, "seconds"))
     right.plot(n, start * n * np.log(n) / (n[0] * np.log(n[0])), color="grey", lw=0.8, label="n log n")
@@ -98,11 +100,11 @@ def _words(loss):
 
 def _functions(plt, lines):
     """Figure 3: training intervals, the function, and predictions for fresh rows."""
-    rows = (("L1-Linear", "MMIT-L"), ("MMIT-S", "forest"), ("XGBoost hinge", "boosting"))
+    rows = (functions.SHOWN[:2], functions.SHOWN[2:])
     names = list(dict.fromkeys(line["function"] for line in lines))
     predictions = {(line["function"], line["method"]): line for line in lines}
     figure, grid = plt.subplots(
-        len(rows), len(names), figsize=(9.5, 6.4), sharex=True, sharey="col", layout="constrained"
+        len(rows), len(names), figsize=(9.5, 4.6), sharex=True, sharey="col", layout="constrained"
     )
     x = functions.fresh_rows()[:, 0]
     for name, column in zip(names, np.transpose(grid).reshape(len(names), -1), strict=True):
@@ -208,6 +210,8 @@ def _ranks(plt, lines, colours):
 def _times(plt, lines, colours):
     """Seconds of tuning, training and prediction, one dot per data set and fold."""
     figure, axes = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
+    done = {line["method"] for line in lines}
+    colours = {method: colour for method, colour in colours.items() if method in done}
     for place, (method, colour) in enumerate(colours.items()):
         seconds = np.maximum(_column([line for line in lines if line["method"] == method], "seconds"), 1e-4)
         spread = np.linspace(-0.3, 0.3, len(seconds))

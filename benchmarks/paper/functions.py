@@ -8,7 +8,7 @@ from benchmarks.paper.data import SIMULATIONS
 from benchmarks.paper.table import Piece, Table, fingerprint
 from marginwood.datasets import FEATURE_MAX
 
-SHOWN = ("L1-Linear", "MMIT-L", "MMIT-S", "forest", "boosting", "XGBoost hinge")
+SHOWN = ("L1-Linear", "MMIT-L", "forest", "boosting")
 SIGNALS = {
     "simulated.sin": np.sin,
     "simulated.abs": lambda x: np.abs(x - FEATURE_MAX / 2),
