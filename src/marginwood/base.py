@@ -77,6 +77,19 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray
     return np.require(X, requirements="W")
 
 
+def check_feature_names(model: Any, feature_names: Any = None) -> list[str]:
+    """The names of a fitted model's features: those given, those seen by `fit`, or ``x[0]``, ``x[1]``, ..."""
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", None)
+    if feature_names is None:
+        return [f"x[{idx}]" for idx in range(model.n_features_in_)]
+    if len(feature_names) != model.n_features_in_:
+        raise ValueError(
+            f"feature_names: expected {model.n_features_in_} names, one per feature, got {len(feature_names)}."
+        )
+    return [str(name) for name in feature_names]
+
+
 def refuse_features(bad: npt.NDArray[np.bool_], what: str, X: FloatArray, advice: str) -> None:
     """Raise a ValueError that counts the bad entries of X and shows the first, if there is any."""
     if bad.any():

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
+from marginwood.base import check_feature_names
 
 __all__ = ["export_text"]
 
@@ -43,7 +44,7 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     |   |-- value: 5.00 in [4.00, 6.00], samples: 2, cost: 0.00
     """
     check_is_fitted(tree)
-    names = _names(tree, feature_names)
+    names = check_feature_names(tree, feature_names)
     nodes, lines = tree.tree_.nodes, []
     pending = [(0, 0, "")]
     while pending:
@@ -70,15 +71,3 @@ def _leaf(node: Any, decimals: int) -> str:
         f"value: {node['value']:.{decimals}f} in [{low}, {high}], "
         f"samples: {node['n_node_samples']}, cost: {node['impurity']:.{decimals}f}"
     )
-
-
-def _names(tree: Any, feature_names: Any) -> list[str]:
-    if feature_names is None:
-        feature_names = getattr(tree, "feature_names_in_", None)
-    if feature_names is None:
-        return [f"x[{i}]" for i in range(tree.n_features_in_)]
-    if len(feature_names) != tree.n_features_in_:
-        raise ValueError(
-            f"feature_names: expected {tree.n_features_in_} names, one per feature, got {len(feature_names)}."
-        )
-    return [str(name) for name in feature_names]

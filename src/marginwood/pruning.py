@@ -99,9 +99,9 @@ class PruningPathMixin:
         Returns
         -------
         Bunch
-            ``ccp_alphas``, rising from 0, and ``impurities``, the cost of the leaves of the tree pruned at each of
-            them. Both are per unit of total sample weight, so that an alpha means the same for data of any
-            size.
+            ``ccp_alphas``, rising from 0, and of the tree pruned at each of them ``impurities``, the cost of its
+            leaves, and ``n_leaves``. Alphas and costs are per unit of total sample weight, so that an alpha means the
+            same for data of any size.
 
         Examples
         --------
@@ -111,4 +111,4 @@ class PruningPathMixin:
         ([0.0, 0.167, 6.722], [0.0, 0.167, 6.889])
         """
         path = pruning_path(clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight).tree_.nodes)
-        return Bunch(ccp_alphas=path.alphas, impurities=path.costs)
+        return Bunch(ccp_alphas=path.alphas, impurities=path.costs, n_leaves=path.n_leaves)

@@ -1,0 +1,19 @@
+"""Pictures of targets, trees and searches, with matplotlib (``pip install "marginwood[plot]"``).
+
+Every function draws into `ax`, or into a new figure of pyplot, and returns the axes.
+"""
+
+from marginwood.plotting.models import plot_importances, plot_partial_dependence
+from marginwood.plotting.targets import plot_cost, plot_intervals
+from marginwood.plotting.tree import plot_tree
+from marginwood.plotting.tuning import plot_margin_heatmap, plot_pruning_path
+
+__all__ = [
+    "plot_cost",
+    "plot_importances",
+    "plot_intervals",
+    "plot_margin_heatmap",
+    "plot_partial_dependence",
+    "plot_pruning_path",
+    "plot_tree",
+]

@@ -1,0 +1,49 @@
+"""What all plots share: matplotlib where it is used, axes, colours that every eye and a grey print tell apart, names."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+__all__ = ["COLORMAP", "FAINT", "INTERVAL", "PREDICTION", "SECOND", "check_count", "make_axes", "pyplot", "shorten"]
+
+INTERVAL, PREDICTION, SECOND, FAINT = "#6b93c7", "#c8442f", "#1d3f66", "#8a8a8a"
+COLORMAP = "viridis"
+
+LONGEST_NAME = 22
+
+
+def pyplot() -> Any:
+    """Import matplotlib.pyplot, or say how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("marginwood.plotting needs matplotlib: pip install 'marginwood[plot]'") from error
+    return plt
+
+
+def make_axes(ax: Any, **figure: Any) -> Any:
+    """Return `ax`, or new axes where it is None."""
+    plt = pyplot()
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained", **figure)
+        ax.spines[["top", "right"]].set_visible(False)
+    elif not isinstance(ax, plt.Axes):
+        raise TypeError(f"ax: expected matplotlib axes or None, got {type(ax).__name__}.")
+    return ax
+
+
+def shorten(name: str) -> str:
+    """A name on one line, without its middle if it is long: long names often begin alike."""
+    name = " ".join(name.split())
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """Return an argument that is an integer of at least `least`, or raise."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise TypeError(f"{name}: expected an integer >= {least}, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}.")
+    return int(value)
