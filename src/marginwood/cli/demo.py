@@ -23,9 +23,9 @@ from marginwood.datasets import make_sine
 from marginwood.files import write_whole
 from marginwood.intervals import FloatArray
 from marginwood.persistence import load
+from marginwood.plotting import plot_intervals
 
-INTERVAL, TREE, SIGNAL = "#7a9cc6", "#c8442f", "#444444"
-ARROW_LENGTH = 0.35
+TREE, SIGNAL = "#c8442f", "#444444"
 STEPS = (
     (fit, "fit train.csv --lower lower --upper upper --margin 0.2 --max-depth 4 --out tree.mw"),
     (show, "show tree.mw"),
@@ -64,38 +64,15 @@ def _draw(tree: Any, X: FloatArray, y: FloatArray) -> bytes:
     except ImportError:
         raise DataError("the picture needs matplotlib: pip install 'marginwood[plot]'") from None
     figure = Figure(figsize=(9, 4.5), layout="constrained")
-    axes = figure.subplots()
-    _draw_intervals(axes, X[:, 0], y)
+    axes = plot_intervals(y, x=X[:, 0], ax=figure.subplots())
     grid = np.tile(np.median(X, axis=0), (2000, 1))
     grid[:, 0] = np.linspace(0, 10, len(grid))
     axes.plot(grid[:, 0], np.sin(grid[:, 0]), color=SIGNAL, linewidth=1.2, linestyle="--", label="signal: sin(x)")
     axes.plot(grid[:, 0], tree.predict(grid), color=TREE, linewidth=2.4, label="tree", drawstyle="steps-mid")
-    limits = y[np.isfinite(y)]
-    axes.set(
-        xlim=(-0.1, 10.1),
-        ylim=(limits.min() - ARROW_LENGTH - 0.1, limits.max() + ARROW_LENGTH + 0.1),
-        xlabel="first feature (the other 19 at their medians for the tree)",
-        ylabel="target",
-    )
+    axes.set(xlim=(-0.1, 10.1), xlabel="first feature (the other 19 at their medians for the tree)")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title("Intervals to learn from (arrows: open ends) and the tree learned", loc="left", fontsize=11)
-    axes.legend(frameon=False, ncols=3, loc="upper right")
+    axes.set_title("Intervals to learn from and the tree learned", loc="left", fontsize=11)
+    axes.legend(frameon=False, ncols=4, loc="upper right")
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=150, format="png")
     return buffer.getvalue()
-
-
-def _draw_intervals(axes: Any, x: FloatArray, y: FloatArray) -> None:
-    """Closed intervals as bars with caps; an open end as an arrow from the finite one."""
-    lower, upper = y.T
-    closed = np.isfinite(y).all(axis=1)
-    axes.vlines(x[closed], lower[closed], upper[closed], color=INTERVAL, linewidth=1.4, alpha=0.75, label="interval")
-    for ends in (lower, upper):
-        axes.plot(x, ends, "_", color=INTERVAL, markersize=5, alpha=0.75)
-    arrow = {"arrowstyle": "->", "color": INTERVAL, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
-    for open_rows, start, direction in (
-        (np.isinf(upper), lower, ARROW_LENGTH),
-        (np.isinf(lower), upper, -ARROW_LENGTH),
-    ):
-        for position, end in zip(x[open_rows], start[open_rows], strict=True):
-            axes.annotate("", xy=(position, end + direction), xytext=(position, end), arrowprops=arrow)

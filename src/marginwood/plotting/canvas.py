@@ -1,14 +1,27 @@
-"""What all plots share: matplotlib where it is used, axes, colours that every eye and a grey print tell apart, names."""
+"""What all plots share: the import of matplotlib, axes, short names, colours for every eye and for grey prints."""
 
 from __future__ import annotations
 
 import numbers
 from typing import Any
 
-__all__ = ["COLORMAP", "FAINT", "INTERVAL", "PREDICTION", "SECOND", "check_count", "make_axes", "pyplot", "shorten"]
+__all__ = [
+    "COLORMAP",
+    "FAINT",
+    "INTERVAL",
+    "MOST_VECTORS",
+    "PREDICTION",
+    "SECOND",
+    "check_count",
+    "make_axes",
+    "pyplot",
+    "shorten",
+]
 
 INTERVAL, PREDICTION, SECOND, FAINT = "#6b93c7", "#c8442f", "#1d3f66", "#8a8a8a"
 COLORMAP = "viridis"
+# More lines than this are a bitmap within a vector file, which would be slow to show otherwise.
+MOST_VECTORS = 5000
 
 LONGEST_NAME = 22
 

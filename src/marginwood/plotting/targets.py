@@ -8,7 +8,7 @@ import numpy as np
 
 from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
-from marginwood.plotting.canvas import FAINT, INTERVAL, PREDICTION, SECOND, make_axes, pyplot
+from marginwood.plotting.canvas import FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
 
 __all__ = ["plot_cost", "plot_intervals"]
 
@@ -73,7 +73,7 @@ def _check_numbers(name: str, values: Any, n_rows: int) -> FloatArray:
     numbers = as_numbers(values, name)
     if numbers.shape != (n_rows,):
         raise ValueError(f"{name}: expected shape ({n_rows},), one number per row of y; got shape {numbers.shape}.")
-    raise_first(~np.isfinite(numbers), f"{name}: NaN or infinite", **{name: numbers})
+    raise_first(~np.isfinite(numbers), f"{name}: NaN or infinite", "", **{name: numbers})
     return numbers
 
 
@@ -91,9 +91,9 @@ def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
 
     lower, upper = intervals.T
     is_exact, is_bar = lower == upper, np.isfinite(intervals).all(axis=1) & (lower < upper)
-    # Thin lines keep many rows apart. In vector files they would be a large drawing, so there they are a bitmap.
+    # Thin lines keep many rows apart.
     width = min(1.4, max(0.2, 400 / len(x)))
-    style = {"color": INTERVAL, "alpha": 0.8, "rasterized": len(x) > 5000}
+    style = {"color": INTERVAL, "alpha": 0.8, "rasterized": len(x) > MOST_VECTORS}
     marks = {"linestyle": "none", "fillstyle": "none", "markeredgewidth": width, **style}
     ax.vlines(x[is_bar], lower[is_bar], upper[is_bar], linewidth=width, **style)
     for end in (lower, upper):

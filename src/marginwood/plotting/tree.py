@@ -10,7 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_feature_names
 from marginwood.intervals import FloatArray, check_intervals
-from marginwood.plotting.canvas import COLORMAP, FAINT, INTERVAL, PREDICTION, check_count, make_axes, pyplot, shorten
+from marginwood.plotting.canvas import (
+    COLORMAP,
+    FAINT,
+    INTERVAL,
+    MOST_VECTORS,
+    PREDICTION,
+    check_count,
+    make_axes,
+    pyplot,
+    shorten,
+)
 from marginwood.plotting.layout import IntArray, Layout, end_of_nodes, lay_out
 
 __all__ = ["plot_tree"]
@@ -54,8 +64,9 @@ def plot_tree(
     """Draw a fitted tree, from its root on the left to its leaves on the right.
 
     A box has the colour of its node's value. A split shows its rule, a leaf its value, the interval of equally good
-    values and its number of samples. With `X` and `y` a strip beside every leaf shows the intervals of its rows, from the
-    lowest to the highest; open ends run to the edge of the strip. A line marks the value, a band the equally good values.
+    values and its number of samples. With `X` and `y` a strip beside every leaf shows the intervals of its rows, in
+    the order of their lower ends; an open end runs to the edge of the strip. A line marks the leaf's value, a band
+    the equally good ones.
 
     Parameters
     ----------
@@ -231,8 +242,6 @@ def _draw_scale(drawing: Drawing, colors: Any) -> None:
 
 def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, intervals: FloatArray) -> None:
     """Beside every end, on one axis of target values, the intervals of its rows, its value and its optimal interval."""
-    from matplotlib.collections import LineCollection
-
     layout, scale = drawing.layout, drawing.scale
     ends = np.flatnonzero(layout.is_end)
     height, start = len(ends) * ROW, left + 3 * ELBOW
@@ -241,16 +250,14 @@ def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, inter
     limits = np.append(intervals[np.isfinite(intervals)], shown["value"])
     low, high = _widen(limits.min(), limits.max(), 0.04)
     order = np.lexsort((intervals[:, 1], intervals[:, 0], end))
+    intervals, end = intervals[order], end[order]
     sizes = np.bincount(end, minlength=len(layout.row))
-    place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[end[order]]
-    y = drawing.middle[end[order]] + STRIP_HEIGHT * ((place + 0.5) / sizes[end[order]] - 0.5)
-    x = np.clip(intervals[order], low, high)
-    widths = np.minimum(1.2, 72 * STRIP_HEIGHT / sizes[end[order]]) * scale
-    # A butt cap of an exact value would have no length.
-    lines = LineCollection(
-        np.dstack([x, np.column_stack([y, y])]), colors=INTERVAL, linewidths=widths, capstyle="round"
-    )
-    strip.add_collection(lines)
+    n_rows, place = sizes[end], np.arange(len(end)) - (np.cumsum(sizes) - sizes)[end]
+    y = drawing.middle[end] + STRIP_HEIGHT * ((place + 0.5) / n_rows - 0.5)
+    # An exact value has no length: it is as large as its line is wide.
+    widths = np.where(intervals[:, 0] == intervals[:, 1], 1.6, np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows)) * scale
+    style = {"color": INTERVAL, "capstyle": "round", "rasterized": len(end) > MOST_VECTORS}
+    strip.hlines(y, *np.clip(intervals.T, low, high), linewidth=widths, **style)
     optimum = np.clip([shown["value_low"], shown["value_high"]], low, high)
     strip.barh(drawing.middle[ends], optimum[1] - optimum[0], STRIP_HEIGHT, optimum[0], color=PREDICTION, alpha=0.25)
     half = STRIP_HEIGHT / 2 + 0.02
