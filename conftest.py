@@ -2,4 +2,6 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("xgboost") else ["src/marginwood/xgb*.py"]
+NEEDS = {"xgboost": "src/marginwood/xgb*.py", "matplotlib": "src/marginwood/plotting/*.py"}
+
+collect_ignore_glob = [modules for library, modules in NEEDS.items() if not find_spec(library)]

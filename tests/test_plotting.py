@@ -165,7 +165,7 @@ def test_boxes_are_coloured_by_value_and_their_text_stands_out():
 
 
 def test_a_cut_drawing_ends_in_dots_and_its_strips_hold_all_rows():
-    tree = MaxMarginIntervalTree(max_depth=4, min_samples_leaf=10).fit(X, y)
+    tree = MaxMarginIntervalTree(max_depth=4, margin=0.5).fit(X, y)
     ax = plot_tree(tree, X, y, max_depth=1)
     assert [text.startswith("…") for text in box_texts(ax)] == [False, False, True, True, False, True, True]
     assert_readable(ax)

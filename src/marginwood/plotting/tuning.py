@@ -40,7 +40,9 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     >>> ax.get_ylabel()
     'cost per unit of weight'
     """
-    plt = pyplot()
+    pyplot()
+    from matplotlib.ticker import LogLocator, NullLocator
+
     if hasattr(path, "ccp_alphas") and hasattr(path, "n_leaves"):
         alphas, costs, n_leaves = path.ccp_alphas, path.impurities, path.n_leaves
     else:
@@ -64,9 +66,9 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     ax.set_ylabel("cost per unit of weight", color=SECOND)
     twin.set_yscale("log")
     twin.set_ylabel("leaves (dashed)", color=PREDICTION)
-    twin.yaxis.set_major_locator(plt.LogLocator(subs=(1, 2, 5)))
+    twin.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     twin.yaxis.set_major_formatter("{x:.0f}")
-    twin.yaxis.set_minor_locator(plt.NullLocator())
+    twin.yaxis.set_minor_locator(NullLocator())
     twin.spines["top"].set_visible(False)
     return ax
 
@@ -140,7 +142,7 @@ def _read_candidates(
 ) -> tuple[FloatArray, FloatArray, FloatArray, int | None]:
     """Margin, other parameter and score of the candidates with one loss, and which of them is the chosen one."""
     key = against if against == "n_leaves" else f"param_{against}"
-    for name, argument in (("param_margin", "search"), (key, "against")):
+    for name, argument in (("param_margin", "search"), ("mean_test_score", "search"), (key, "against")):
         if name not in results:
             found = ", ".join(column for column in results if column.startswith("param_")) or "no parameters"
             raise ValueError(f"{argument}: expected {name!r} in the search's cv_results_, which has {found}.")
