@@ -17,25 +17,26 @@ DEPTHS = (3, 6)
 LEARNING_RATE = 0.1
 
 
-def train_aft(X, y, n_rounds, max_depth, **parameters):
+def train_aft(X, y, n_rounds, max_depth, nthread, **parameters):
     """XGBoost's accelerated failure time model; its targets are positive times, hence the exponential."""
     import xgboost
 
     lower, upper = np.exp(y.T)
-    data = xgboost.QuantileDMatrix(X, label_lower_bound=lower, label_upper_bound=upper)
-    parameters = {"objective": "survival:aft", "max_depth": max_depth, "eta": LEARNING_RATE, **parameters}
+    data = xgboost.QuantileDMatrix(X, label_lower_bound=lower, label_upper_bound=upper, nthread=nthread)
+    parameters = {"eta": LEARNING_RATE, "max_depth": max_depth, "nthread": nthread, **parameters}
+    parameters["objective"] = "survival:aft"
     return xgboost.train(parameters, data, n_rounds)
 
 
-def train_hinge(problem, n_rounds, max_depth, loss, **parameters):
+def train_hinge(problem, n_rounds, max_depth, loss, nthread):
     """The same with one argument changed."""
     import xgboost
 
     from marginwood.xgb import IntervalObjective
 
     lower, upper = problem.y.T
-    data = xgboost.QuantileDMatrix(problem.X, label_lower_bound=lower, label_upper_bound=upper)
-    parameters = {"max_depth": max_depth, "eta": LEARNING_RATE, **parameters}
+    data = xgboost.QuantileDMatrix(problem.X, label_lower_bound=lower, label_upper_bound=upper, nthread=nthread)
+    parameters = {"eta": LEARNING_RATE, "max_depth": max_depth, "nthread": nthread}
     return xgboost.train(parameters, data, n_rounds, obj=IntervalObjective(loss, MARGIN))
 
 

@@ -44,9 +44,9 @@ def xgboost_aft(X, y, X_test, n_rounds, *, learning_rate, distribution, scale, m
     All boosters start from that constant; XGBoost by itself would start AFT models from the time 0.5.
     """
     centre, unit = optimal_constant(y).value, spread(y)
-    parameters = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": scale, "nthread": 1}
+    parameters = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": scale}
     parameters |= {"base_score": 1.0, "eta": learning_rate, "min_child_weight": min_samples_leaf}
-    booster = train_aft(_bounded(X), (y - centre) / unit, n_rounds, max_depth, **parameters)
+    booster = train_aft(_bounded(X), (y - centre) / unit, n_rounds, max_depth, nthread=1, **parameters)
     with np.errstate(divide="ignore", invalid="ignore"):
         return centre + unit * np.log(_stages(booster, X_test, n_rounds))
 
@@ -59,7 +59,7 @@ def _bounded(X):
 def _stages(booster, X_test, n_rounds):
     import xgboost
 
-    test = xgboost.DMatrix(_bounded(X_test))
+    test = xgboost.DMatrix(_bounded(X_test), nthread=1)
     ends = range(STEP, n_rounds + 1, STEP)
     return np.array([booster.predict(test, iteration_range=(0, end)) for end in ends], dtype=np.float64)
 
