@@ -1,0 +1,85 @@
+"""Trees as TikZ pictures for LaTeX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marginwood._core.nodes import LEAF
+from marginwood.export.reading import describe_leaf, missing_note, places, read_names, read_tree
+
+__all__ = ["export_latex"]
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+} | {character: f"\\{character}" for character in "{}$&#_%"}
+
+
+def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2) -> str:
+    r"""Draw a fitted tree in TikZ, by LaTeX's package ``forest``.
+
+    Parameters
+    ----------
+    tree : MaxMarginIntervalTree
+        A fitted tree.
+    feature_names : sequence of str, default=None
+        Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
+    max_depth : int, default=None
+        Cut the drawing below this depth.
+    decimals : int, default=2
+        Digits after the decimal point.
+
+    Returns
+    -------
+    str
+        A ``forest`` environment, for documents with ``\usepackage{forest}`` and ``\usepackage[T1]{fontenc}``; the
+        class ``standalone`` makes a picture of it.
+
+    Examples
+    --------
+    >>> from marginwood import MaxMarginIntervalTree
+    >>> from marginwood.export import export_latex
+    >>> tree = MaxMarginIntervalTree().fit([[1.0], [2.0]], [(0, 1), (4, 6)])
+    >>> print(export_latex(tree, feature_names=["dose"]))
+    \begin{forest}
+      for tree={draw, rounded corners, align=center}
+      [{dose $\le 1.50$}
+        [{value: $0.50$ in [$0.00$, $1.00$]\\samples: 1\\cost: $0.00$}, edge label={node[midway, left]{yes}}]
+        [{value: $5.00$ in [$4.00$, $6.00$]\\samples: 1\\cost: $0.00$}, edge label={node[midway, right]{no}}]
+      ]
+    \end{forest}
+    """
+
+    def number(value: float) -> str:
+        return f"${value:.{decimals}f}$".replace("inf", r"\infty")
+
+    table = read_tree(tree)
+    names = [escape(name) for name in read_names(tree, feature_names)]
+    lines, depth = [r"\begin{forest}", "  for tree={draw, rounded corners, align=center}"], 0
+    for place in places(table, max_depth):
+        lines += ["  " * level + "]" for level in range(depth, place.depth, -1)]
+        depth = place.depth
+        node, edge = table.nodes[place.idx], ""
+        is_end = place.is_cut or node["children_left"] == LEAF
+        if place.is_cut:
+            label = r"\dots"
+        elif is_end:
+            label = r"\\".join(describe_leaf(node, number))
+        else:
+            label = rf"{names[node['feature']]} $\le {number(node['threshold'])[1:]}"
+        if place.depth:
+            side, answer = ("left", "yes") if place.is_left else ("right", "no")
+            edge = f", edge label={{node[midway, {side}]{{{answer}{missing_note(table, place)}}}}}"
+        lines.append(f"{'  ' * (depth + 1)}[{{{label}}}{edge}{']' if is_end else ''}")
+    lines += ["  " * level + "]" for level in range(depth, 0, -1)]
+    return "\n".join([*lines, r"\end{forest}"])
+
+
+def escape(text: str) -> str:
+    """Text that LaTeX prints as it is; characters that cannot be printed become spaces."""
+    return "".join(SPECIAL.get(character, character if character.isprintable() else " ") for character in text)
