@@ -9,8 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import export_graphviz, plot_tree
 
 from marginwood import MaxMarginIntervalTree, export_text
-from marginwood._core.nodes import LEAF, NODE_DTYPE
-from marginwood.tree import IntervalTree
+from trees import chain
 
 
 def dose_tree(X=None):
@@ -98,18 +97,6 @@ def test_a_wrong_number_of_names_is_refused(names):
 def test_an_unfitted_tree_is_refused():
     with pytest.raises(NotFittedError):
         export_text(MaxMarginIntervalTree())
-
-
-def chain(n_splits):
-    """A tree of which every split takes one leaf off: deeper than Python recurses."""
-    nodes = np.zeros(2 * n_splits + 1, dtype=NODE_DTYPE)
-    is_split = np.arange(len(nodes)) % 2 == 0
-    is_split[-1] = False
-    nodes["children_left"] = np.where(is_split, np.arange(len(nodes)) + 1, LEAF)
-    nodes["children_right"] = np.where(is_split, np.arange(len(nodes)) + 2, LEAF)
-    tree = MaxMarginIntervalTree().fit([[0.0]], [1.0])
-    tree.tree_ = IntervalTree(nodes, np.array([False]))
-    return tree
 
 
 def test_a_very_deep_tree_is_drawn_without_recursion():

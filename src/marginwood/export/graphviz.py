@@ -71,8 +71,7 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
 
 def _colours(values: FloatArray) -> list[str]:
     """A colour for every value, by its place between the least and the largest."""
-    halves = values / 2  # whose range does not overflow
-    spread = np.ptp(halves)
-    share = (halves - halves.min()) / spread if 0 < spread < np.inf else np.zeros(len(values))
+    spread = np.ptp(values)
+    share = (values - values.min()) / spread if 0 < spread < np.inf else np.zeros(len(values))
     mixed = COLOURS[0] + share[:, np.newaxis] * (COLOURS[1] - COLOURS[0])
     return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in mixed.round().astype(int).tolist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from marginwood.export.reading import read_names, read_sum
@@ -86,6 +87,7 @@ def _predicate(condition: Condition) -> str:
     return f"({numbers} OR {column} IS NULL)" if condition.missing else numbers
 
 
+@lru_cache(maxsize=4096)  # neighbouring leaves share most of their conditions
 def _number(value: float) -> str:
     """A literal that is read as this very double.
 
