@@ -2,6 +2,10 @@
 
 from importlib.util import find_spec
 
-NEEDS = {"xgboost": "src/marginwood/xgb*.py", "matplotlib": "src/marginwood/plotting/*.py"}
+NEEDS = {
+    "xgboost": "src/marginwood/xgb*.py",
+    "matplotlib": "src/marginwood/plotting/*.py",
+    "onnxruntime": "src/marginwood/export/onnx.py",
+}
 
 collect_ignore_glob = [modules for library, modules in NEEDS.items() if not find_spec(library)]

@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import json
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ import polars as pl
 import pytest
 
 import marginwood
+from marginwood import export
 from marginwood.cli.main import COMMANDS, main
 from marginwood.datasets import make_sine
 
@@ -289,6 +291,26 @@ def test_bad_data_end_with_code_1_and_one_line(call, tmp_path, kind):
     assert log.splitlines()[-1].startswith("marginwood: error: ")
     assert message in log.splitlines()[-1]
     assert not (tmp_path / "m.mw").exists()
+
+
+def test_show_prints_the_model_in_other_forms(call, folder, tmp_path):
+    tree = marginwood.load(folder / "tree.mw")
+    for form, expected in [
+        ("dot", export.export_graphviz(tree)),
+        ("latex", export.export_latex(tree)),
+        ("rules", "\n".join(map(str, export.to_rules(tree)))),
+        ("sql", export.to_sql(tree)),
+        ("json", json.dumps(export.to_dict(tree))),
+    ]:
+        assert "dose (mg)" in expected.replace("\\", "")
+        assert call("show", folder / "tree.mw", "--format", form) == (0, f"{expected}\n", "")
+    cut = call("show", folder / "tree.mw", "--format", "dot", "--max-depth", 1)[1]
+    assert cut == f"{export.export_graphviz(tree, max_depth=1)}\n"
+    code, _, log = call("show", folder / "tree.mw", "--format", "sql", "--max-depth", 1)
+    assert (code, "--max-depth cannot be set for --format sql" in log) == (2, True)
+    marginwood.save(marginwood.MaxMarginIntervalForest(2).fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "forest.mw")
+    code, _, log = call("show", tmp_path / "forest.mw", "--format", "dot")
+    assert (code, "expected one tree" in log) == (1, True)
 
 
 @posix

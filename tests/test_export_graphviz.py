@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
-from trees import ENSEMBLES, TREES, X, chain, name_of, y
 
 from marginwood import IntervalDummyRegressor, MaxMarginIntervalTree
 from marginwood.export import export_graphviz
+from trees import ENSEMBLES, TREES, X, chain, name_of, y
 
 HOSTILE = ['a"b', "back\\slash", "two\nlines", "<script>alert(1)</script>", "&lt;b&gt;", "größe ≤ 3 µm", "\\N", '"];}']
 STRING = r'"(?:[^"\\]|\\.)*"'
@@ -114,6 +114,6 @@ def test_what_is_no_tree_is_refused():
         export_graphviz(MaxMarginIntervalTree())
     with pytest.raises(TypeError, match="pass one of its estimators_"):
         export_graphviz(ENSEMBLES[0])
-    with pytest.raises(TypeError, match="expected a MaxMarginIntervalTree.*got a IntervalDummyRegressor"):
+    with pytest.raises(TypeError, match=r"expected a MaxMarginIntervalTree.*got a IntervalDummyRegressor"):
         export_graphviz(IntervalDummyRegressor().fit(np.nan_to_num(X), y))
     assert export_graphviz(ENSEMBLES[0].estimators_[0]).startswith("digraph")

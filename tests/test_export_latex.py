@@ -9,14 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
-from trees import TREES, chain, name_of
 
 from marginwood import MaxMarginIntervalTree
 from marginwood.export import export_latex
 from marginwood.export.latex import SPECIAL, escape
+from trees import TREES, chain, name_of
 
 HOSTILE = ["50% of $x_1$ & more", "#1 {brace} }{", r"\input{/etc/passwd}", "a~b^c", '<"a"|b>', "a[0], b=[1]", "größe"]
-DOCUMENT = "\\documentclass{standalone}\n\\usepackage[T1]{fontenc}\n\\usepackage{forest}\n\\begin{document}\n%s\n\\end{document}\n"
+DOCUMENT = r"""
+\documentclass{standalone}
+\usepackage[T1]{fontenc}
+\usepackage{forest}
+\begin{document}
+%s
+\end{document}
+"""
 # A control symbol as `\$`, or a control word with the empty group that ends it.
 CONTROL = re.compile(r"\\([a-z]+\{\}|[^a-z])")
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from strategies import losses, tree_problems
-from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 
 import marginwood.export.onnx
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree
 from marginwood.export import to_onnx
+from strategies import losses, tree_problems
+from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -97,7 +97,7 @@ def test_input_and_output_are_named():
 def test_what_cannot_be_exported_is_refused(monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(MaxMarginIntervalBoosting())
-    with pytest.raises(TypeError, match="expected a MaxMarginIntervalTree.*got a LinearRegression"):
+    with pytest.raises(TypeError, match=r"expected a MaxMarginIntervalTree.*got a LinearRegression"):
         to_onnx(LinearRegression())
     monkeypatch.setattr(marginwood.export.onnx, "MAX_LEAVES", 3)
     with pytest.raises(ValueError, match="trees of up to 3 leaves, got"):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from sklearn.exceptions import NotFittedError
-from strategies import losses, stopping_rules, tree_problems
-from trees import TREES, chain, name_of, probes
 
 from marginwood import MaxMarginIntervalTree
 from marginwood.export import Condition, Rule, to_rules
+from strategies import losses, stopping_rules, tree_problems
+from trees import TREES, chain, name_of, probes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
 
@@ -24,7 +24,9 @@ def holds(condition, x):
 
 def satisfied(rules, row):
     """The rules that a row satisfies; features are named by their position."""
-    return [rule for rule in rules if all(holds(condition, row[int(condition.feature)]) for condition in rule.conditions)]
+    return [
+        rule for rule in rules if all(holds(condition, row[int(condition.feature)]) for condition in rule.conditions)
+    ]
 
 
 def check(model, rows):

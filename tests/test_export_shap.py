@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from sklearn.exceptions import NotFittedError
-from strategies import losses, no_weights, tree_problems
-from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree
 from marginwood.export import to_shap
+from strategies import losses, no_weights, tree_problems
+from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
 

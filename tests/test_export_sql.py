@@ -11,16 +11,26 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from strategies import losses, tree_problems
-from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 
 from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree
 from marginwood._core.nodes import LEAF, NODE_DTYPE
 from marginwood.export import to_sql
 from marginwood.export.sql import _number
 from marginwood.tree import IntervalTree
+from strategies import losses, tree_problems
+from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 
-HOSTILE = ['a"b', "'; DROP TABLE rows; --", "back\\slash", "größe (µm)", "select", "a.b", " ", "two\nlines", "?1 :x @y $z"]
+HOSTILE = [
+    'a"b',
+    "'; DROP TABLE rows; --",
+    "back\\slash",
+    "größe (µm)",
+    "select",
+    "a.b",
+    " ",
+    "two\nlines",
+    "?1 :x @y $z",
+]
 pytestmark = pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
 
 
@@ -133,5 +143,5 @@ def test_what_sql_cannot_say_is_refused():
         to_sql(TREES[0], feature_names=["a", "b", "c\0"])
     with pytest.raises(NotFittedError):
         to_sql(MaxMarginIntervalForest())
-    with pytest.raises(TypeError, match="expected a MaxMarginIntervalTree.*MaxMarginIntervalForest.*LinearRegression"):
+    with pytest.raises(TypeError, match=r"expected a MaxMarginIntervalTree.*MaxMarginIntervalForest.*LinearRegression"):
         to_sql(LinearRegression())

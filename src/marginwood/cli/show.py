@@ -2,34 +2,53 @@
 
 Example:
   marginwood show tree.mw --max-depth 3
+  marginwood show tree.mw --format dot | dot -Tsvg > tree.svg
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from marginwood.cli.errors import UsageError
 from marginwood.cli.models import count
-from marginwood.export import export_text
+from marginwood.export import export_graphviz, export_latex, export_text, to_dict, to_rules, to_sql
 from marginwood.persistence import load_with_header
 
 N_IMPORTANT = 20
+DRAWINGS = {"dot": export_graphviz, "latex": export_latex}
+FORMS: dict[str, Callable[[Any], str]] = {
+    "rules": lambda model: "\n".join(map(str, to_rules(model))),
+    "sql": to_sql,
+    "json": lambda model: json.dumps(to_dict(model), allow_nan=False),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="file of a model")
     parser.add_argument("--max-depth", metavar="N", type=count, help="cut the drawing of the tree below this depth")
+    parser.add_argument(
+        "--format", choices=["text", *DRAWINGS, *FORMS], default="text", help="all parts as text, or the model as this"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
-    """Print all parts."""
+    """Print all parts, or the model in another form."""
+    if args.format in FORMS and args.max_depth is not None:
+        raise UsageError(f"--max-depth cannot be set for --format {args.format}")
     model, header = load_with_header(args.model)
-    for line in describe(model, header, args.max_depth):
-        print(line)
+    if args.format in FORMS:
+        print(FORMS[args.format](model))
+    elif args.format in DRAWINGS:
+        print(DRAWINGS[args.format](model, max_depth=args.max_depth))
+    else:
+        for line in describe(model, header, args.max_depth):
+            print(line)
 
 
 def describe(model: Any, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:

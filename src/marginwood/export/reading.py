@@ -53,7 +53,9 @@ def read_sum(model: Any) -> Ensemble:
     """The same for exports that can only add; a median raises."""
     ensemble = read_ensemble(model)
     if ensemble.aggregation == "median":
-        raise ValueError("model: expected a prediction that is a sum, got a forest of aggregation='median'; use 'mean'.")
+        raise ValueError(
+            "model: expected a prediction that is a sum, got a forest of aggregation='median'; use 'mean'."
+        )
     return ensemble
 
 
@@ -96,7 +98,9 @@ def places(tree: IntervalTree, max_depth: int | None) -> Iterator[Place]:
 def missing_note(tree: IntervalTree, place: Place) -> str:
     """Says so if missing values go to this node from its parent; nothing where training saw none."""
     parent = tree.nodes[place.parent]
-    return " or missing" if tree.saw_missing[parent["feature"]] and parent["missing_go_to_left"] == place.is_left else ""
+    return (
+        " or missing" if tree.saw_missing[parent["feature"]] and parent["missing_go_to_left"] == place.is_left else ""
+    )
 
 
 def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:

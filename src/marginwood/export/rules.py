@@ -14,7 +14,7 @@ __all__ = ["Condition", "Rule", "leaf_conditions", "to_rules"]
 
 
 class Condition(NamedTuple):
-    """Holds for numbers in ``(above, at_most]``, and for missing values if `missing`; without a bound `above` is None."""
+    """Holds for numbers in ``(above, at_most]``, and for missing values if `missing`; `above` is None without a bound."""
 
     feature: str
     above: float | None = None
@@ -22,7 +22,7 @@ class Condition(NamedTuple):
     missing: bool = True
 
     def narrowed(self, threshold: float, goes_left: bool, missing_goes_left: bool) -> Condition:
-        """This condition and that of one side of a split."""
+        """The same and the condition of one side of a split."""
         missing = self.missing and goes_left == missing_goes_left
         if goes_left:
             return self._replace(at_most=min(self.at_most, threshold), missing=missing)
@@ -55,7 +55,7 @@ class Rule(NamedTuple):
 
 
 def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
-    """Turn a fitted tree into rules, of which every row satisfies exactly one.
+    r"""Turn a fitted tree into rules, of which every row satisfies exactly one.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
     >>> from marginwood.export import to_rules
     >>> tree = MaxMarginIntervalTree().fit([[1], [2], [3], [float("nan")]], [(0, 1), (4, 6), (8, 9), (8, 9)])
     >>> rules = to_rules(tree, feature_names=["dose"])
-    >>> print(*rules, sep="\\n")
+    >>> print(*rules, sep="\n")
     dose <= 1.5: 0.5 in [0, 1], samples: 1
     1.5 < dose <= 2.5: 5 in [4, 6], samples: 1
     (dose > 2.5 or missing): 8.5 in [8, 9], samples: 2
