@@ -1,6 +1,5 @@
 """Models as dictionaries: round trips through JSON, and dictionaries that are not to be trusted."""
 
-import contextlib
 import copy
 import json
 import random
@@ -91,7 +90,7 @@ def test_whole_numbers_may_stand_for_floats():
 
 def test_a_very_deep_tree_survives():
     tree = chain(2000)
-    assert_same(tree, through_json(tree), np.arange(-1.0, 4002.0)[:, np.newaxis])
+    assert_same(tree, through_json(tree), np.arange(-1.0, 4002.0, 200.0)[:, np.newaxis])
 
 
 def test_what_is_no_fitted_model_is_refused():
@@ -136,7 +135,8 @@ def changed(path, value):
         (("model", "n_features_in_"), 10**30, "n_features_in_"),
         (("model", "n_features_in_"), 2, "saw_missing"),
         (("model", "tree_"), changed, "."),
-        (("model", "tree_"), "tree", "."),
+        (("model", "tree_"), "tree", "no node table"),
+        (("model", "tree_"), SMALL["model"], "no node table"),
         (("model", "predict"), "text", "not callable"),
         ((*COLUMNS, "value"), changed, "needs the columns"),
         ((*COLUMNS, "other"), SMALL["model"]["tree_"]["nodes"]["columns"]["value"], "needs the columns"),
@@ -160,6 +160,7 @@ def changed(path, value):
         ((*COLUMNS, "children_left", "shape"), [5, 1], "."),
         ((*COLUMNS, "threshold", "items"), ["0.5", 0.0, 0.0, 0.0, 0.0], "is no float64"),
         ((*COLUMNS, "threshold", "items"), [10**400, 0.0, 0.0, 0.0, 0.0], "."),
+        ((*COLUMNS, "threshold", "items"), ["nan", 0.0, 0.0, 0.0, 0.0], "a threshold is NaN"),
         ((*COLUMNS, "threshold", "items"), [None, 0.0, 0.0, 0.0, 0.0], "is no float64"),
         (COLUMNS, {}, "."),
         (COLUMNS, [], "."),
@@ -197,9 +198,11 @@ def test_random_damage_gives_a_model_or_a_value_error(rng: random.Random):
     path = rng.choice(list(entries(SMALL)))
     junk = [changed, None, -1, 7, 2.5, 1e308, "x", [], {}, [[]], True, 2**40, {"__class__": "array"}]
     state = changed(path, rng.choice(junk))
-    with contextlib.suppress(ValueError):
+    try:
         model = from_dict(state)
-        assert len(model.predict(np.zeros((3, 1)))) == 3
+    except ValueError:
+        return
+    assert len(model.predict(np.zeros((3, 1)))) == 3
 
 
 @pytest.mark.parametrize("model", ENSEMBLES, ids=name_of)

@@ -128,6 +128,8 @@ def _decode(state: Any, n_features: int) -> Any:
         raise ValueError(f"{kind!r:.60} is no class of a model.")
     if content.get("n_features_in_", n_features) != n_features:
         raise ValueError("parts of the model have different numbers of features.")
+    if not isinstance(content.get("tree_"), IntervalTree | None):
+        raise ValueError("a tree has no node table.")
     if abs(content.get("n_jobs") or 1) > MAX_JOBS:
         raise ValueError(f"n_jobs is beyond {MAX_JOBS}.")
     cls = getattr(importlib.import_module(f"marginwood.{ESTIMATORS[kind]}"), kind)
@@ -145,6 +147,8 @@ def _decode_tree(content: dict[str, Any], n_features: int) -> IntervalTree:
     if saw_missing.dtype != np.bool_ or saw_missing.shape != (n_features,):
         raise ValueError("saw_missing needs one boolean per feature.")
     _check_nodes(saved, saved["children_left"], saved["children_right"], saved["feature"], n_features)
+    if np.isnan(saved["threshold"]).any():
+        raise ValueError("a threshold is NaN.")
     splits = saved["children_left"] != LEAF
     if (saved["children_right"] != saved["children_left"] + 1)[splits].any():
         raise ValueError("a node's children are not neighbours.")

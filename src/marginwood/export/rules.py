@@ -14,7 +14,7 @@ __all__ = ["Condition", "Rule", "leaf_conditions", "to_rules"]
 
 
 class Condition(NamedTuple):
-    """Holds for numbers in ``(above, at_most]``, and for missing values if `missing`; `above` is None without a bound."""
+    """Holds for numbers in ``(above, at_most]``, and for NaN if `missing`; `above` is None without a bound."""
 
     feature: str
     above: float | None = None
@@ -29,14 +29,16 @@ class Condition(NamedTuple):
         return self._replace(above=threshold if self.above is None else max(self.above, threshold), missing=missing)
 
     def __str__(self) -> str:
-        if self.above is not None and self.above >= self.at_most:
-            return f"{self.feature} is missing" if self.missing else f"{self.feature} is impossible"
-        if self.above is None and self.at_most == inf:
-            return f"{self.feature} is anything" if self.missing else f"{self.feature} is not missing"
-        if self.at_most == inf:
+        if self.missing and self.above is not None and self.above >= self.at_most:
+            return f"{self.feature} is missing"
+        if not self.missing and self.above is None and self.at_most == inf:
+            return f"{self.feature} is not missing"
+        if self.above is None:
+            numbers = f"{self.feature} <= {self.at_most:g}"
+        elif self.at_most == inf:
             numbers = f"{self.feature} > {self.above:g}"
         else:
-            numbers = f"{'' if self.above is None else f'{self.above:g} < '}{self.feature} <= {self.at_most:g}"
+            numbers = f"{self.above:g} < {self.feature} <= {self.at_most:g}"
         return f"({numbers} or missing)" if self.missing else numbers
 
 

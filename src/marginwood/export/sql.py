@@ -78,12 +78,14 @@ def _case(tree: IntervalTree, columns: list[str]) -> str:
 
 
 def _predicate(condition: Condition) -> str:
-    """``column <= at_most``. Comparisons with NULL do not hold, and infinities, which SQL cannot write, are avoided."""
+    """``column <= at_most``, where SQL cannot write infinities. NULL is not at most anything."""
     column, at_most = condition.feature, condition.at_most
     if at_most == math.inf:
-        return "1 = 1" if condition.missing else f"{column} IS NOT NULL"
-    least = f"{column} < -1.7976931348623157e308"
-    numbers = least if at_most == -math.inf else f"{column} <= {_number(at_most)}"
+        numbers = f"{column} IS NOT NULL"
+    elif at_most == -math.inf:
+        numbers = f"{column} < -1.7976931348623157e308"
+    else:
+        numbers = f"{column} <= {_number(at_most)}"
     return f"({numbers} OR {column} IS NULL)" if condition.missing else numbers
 
 
