@@ -81,6 +81,23 @@ def test_infinities_tuples_and_texts_are_kept_apart():
     assert repr(extra) == repr(tree.extra_)
 
 
+def test_arrays_among_the_parameters_are_kept():
+    model = copy.copy(TREES[1])
+    model.margins, model.losses = np.array([0.1, inf], dtype=np.float32), np.array(["linear_hinge", ""])
+    model.cv = [(np.arange(5, dtype=np.uint64) + 2**63, np.zeros((2, 0), dtype=bool))]
+    loaded = through_json(model)
+    for kept, array in [
+        (loaded.margins, model.margins),
+        (loaded.losses, model.losses),
+        *zip(*loaded.cv, *model.cv, strict=True),
+    ]:
+        assert kept.dtype == array.dtype
+        np.testing.assert_array_equal(kept, array, strict=True)
+    model.margins = np.array([1j])
+    with pytest.raises(TypeError, match="got one of complex128"):
+        to_dict(model)
+
+
 def test_whole_numbers_may_stand_for_floats():
     state = to_dict(MaxMarginIntervalTree().fit([[0], [1]], [0.0, 5.0]))
     columns = state["model"]["tree_"]["nodes"]["columns"]

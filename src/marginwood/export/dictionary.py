@@ -20,14 +20,10 @@ from marginwood.version import __version__
 __all__ = ["from_dict", "to_dict"]
 
 FORMAT = 1
-# The types of array that models have, and the Python types that their items may come as.
-ITEM_TYPES: dict[str, tuple[type, ...]] = {
-    "bool": (bool,),
-    "uint8": (int,),
-    "int32": (int,),
-    "int64": (int,),
-    "float64": (float, int),  # a writer of JSON may turn 2.0 into 2
-}
+# Types of arrays, and the types that their items may come as.
+ITEM_TYPES: dict[str, tuple[type, ...]] = {"bool": (bool,), "str": (str,)}
+ITEM_TYPES |= dict.fromkeys(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"], (int,))
+ITEM_TYPES |= dict.fromkeys(["float16", "float32", "float64"], (float, int))  # JSON may have turned 2.0 into 2
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -99,10 +95,13 @@ def _to_json(value: Any) -> Any:
         columns = {name: _to_json(value[name]) for name in value.dtype.names}
         return {CLASS: "table", "columns": columns}
     if isinstance(value, np.ndarray):
+        dtype = "str" if value.dtype.kind == "U" else str(value.dtype)
+        if dtype not in ITEM_TYPES:
+            raise TypeError(f"model: expected arrays of numbers, booleans or texts, got one of {dtype}.")
         items = value.ravel().tolist()
-        if value.dtype.kind == "f":
+        if float in ITEM_TYPES[dtype]:
             items = [item if math.isfinite(item) else str(item) for item in items]
-        return {CLASS: "array", "dtype": str(value.dtype), "shape": list(value.shape), "items": items}
+        return {CLASS: "array", "dtype": dtype, "shape": list(value.shape), "items": items}
     if isinstance(value, float) and not math.isfinite(value):
         return {CLASS: "float", "text": str(value)}
     if isinstance(value, tuple):
@@ -130,17 +129,16 @@ def _from_json(value: Any) -> Any:
 
 
 def _read_array(value: dict[str, Any]) -> npt.NDArray[Any]:
-    """An array of which every item is a number of its type."""
-    name, items = value["dtype"], value["items"]
-    if name == "float64":
+    """An array of which every item is of its type."""
+    dtype, items = value["dtype"], value["items"]
+    types = ITEM_TYPES[dtype]
+    if float in types:
         items = [NOT_FINITE.get(item, item) if isinstance(item, str) else item for item in items]
-    if not all(type(item) in ITEM_TYPES[name] for item in items):
-        raise ValueError(f"an item of an array is no {name}.")
-    array = np.array(items, dtype="float64" if name == "float64" else "int64")
-    narrow = array.astype(name)
-    if name != "float64" and (narrow != array).any():
-        raise ValueError(f"an item of an array is beyond {name}.")
-    return narrow.reshape(value["shape"])
+    if not all(type(item) in types for item in items):
+        raise ValueError(f"an item of an array is no {dtype}.")
+    if types == (int,) and items and not np.iinfo(dtype).min <= min(items) <= max(items) <= np.iinfo(dtype).max:
+        raise ValueError(f"an item of an array is beyond {dtype}.")
+    return np.array(items, dtype=dtype).reshape(value["shape"])
 
 
 def _read_table(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.void]:

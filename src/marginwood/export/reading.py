@@ -12,7 +12,17 @@ from marginwood.boosting import MaxMarginIntervalBoosting
 from marginwood.forest import MaxMarginIntervalForest
 from marginwood.tree import IntervalTree, TreeReader
 
-__all__ = ["Ensemble", "Place", "describe_leaf", "places", "read_ensemble", "read_names", "read_sum", "read_tree"]
+__all__ = [
+    "Ensemble",
+    "Place",
+    "describe_leaf",
+    "missing_note",
+    "places",
+    "read_ensemble",
+    "read_names",
+    "read_sum",
+    "read_tree",
+]
 
 TREES = "a MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV"
 ENSEMBLES = "a MaxMarginIntervalForest or MaxMarginIntervalBoosting"
@@ -29,9 +39,9 @@ class Ensemble(NamedTuple):
 def read_tree(model: Any) -> IntervalTree:
     """The node table of a fitted tree."""
     if isinstance(model, MaxMarginIntervalForest | MaxMarginIntervalBoosting):
-        raise TypeError(f"model: expected one tree, got a {type(model).__name__}; pass one of its estimators_.")
+        raise TypeError(f"tree: expected one tree, got a {type(model).__name__}; pass one of its estimators_.")
     if not isinstance(model, TreeReader):
-        raise TypeError(f"model: expected {TREES}, got a {type(model).__name__}.")
+        raise TypeError(f"tree: expected {TREES}, got a {type(model).__name__}.")
     check_is_fitted(model)
     return model.tree_
 
@@ -98,9 +108,8 @@ def places(tree: IntervalTree, max_depth: int | None) -> Iterator[Place]:
 def missing_note(tree: IntervalTree, place: Place) -> str:
     """Says so if missing values go to this node from its parent; nothing where training saw none."""
     parent = tree.nodes[place.parent]
-    return (
-        " or missing" if tree.saw_missing[parent["feature"]] and parent["missing_go_to_left"] == place.is_left else ""
-    )
+    is_taken = tree.saw_missing[parent["feature"]] and parent["missing_go_to_left"] == place.is_left
+    return " or missing" if is_taken else ""
 
 
 def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -98,7 +98,7 @@ def _number(value: float) -> str:
     if not math.isfinite(value):
         return "NULL" if math.isnan(value) else "9e999" if value > 0 else "-9e999"
     shortest = repr(value)
-    is_safe = abs(Fraction(shortest) - Fraction(value)) <= Fraction(math.ulp(value)) / 4
+    is_safe = 4 * abs(Decimal(shortest) - Decimal(value)) <= Decimal(math.ulp(value))
     return shortest if is_safe else f"{value:.17e}"
 
 
