@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood.export.reading import describe_leaf, missing_note, places, read_names, read_tree
+from marginwood.base import check_feature_names
+from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
 from marginwood.intervals import FloatArray
 
 __all__ = ["export_graphviz"]
@@ -54,7 +55,7 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
     }
     """
     table = read_tree(tree)
-    names, colours = read_names(tree, feature_names), _colours(table.nodes["value"])
+    names, colours = check_feature_names(tree, feature_names), _colours(table.nodes["value"])
     lines = ['node [shape=box, style="filled, rounded", fontname="Helvetica"];', 'edge [fontname="Helvetica"];']
     for place in places(table, max_depth):
         node = table.nodes[place.idx]

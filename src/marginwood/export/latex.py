@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from marginwood._core.nodes import LEAF
-from marginwood.export.reading import describe_leaf, missing_note, places, read_names, read_tree
+from marginwood.base import check_feature_names
+from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
 
 __all__ = ["export_latex"]
 
@@ -59,7 +60,7 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
         return f"${value:.{decimals}f}$".replace("inf", r"\infty")
 
     table = read_tree(tree)
-    names = [escape(name) for name in read_names(tree, feature_names)]
+    names = [escape(name) for name in check_feature_names(tree, feature_names)]
     lines, depth = [r"\begin{forest}", "  for tree={draw, rounded corners, align=center}"], 0
     for place in places(table, max_depth):
         lines += ["  " * level + "]" for level in range(depth, place.depth, -1)]

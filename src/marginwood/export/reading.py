@@ -1,4 +1,4 @@
-"""What all exports read off a fitted model: node tables, how they make a prediction, names, the nodes to draw."""
+"""What all exports read off a fitted model: node tables, how they make a prediction, the nodes to draw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ __all__ = [
     "missing_note",
     "places",
     "read_ensemble",
-    "read_names",
     "read_sum",
     "read_tree",
 ]
@@ -67,19 +66,6 @@ def read_sum(model: Any) -> Ensemble:
             "model: expected a prediction that is a sum, got a forest of aggregation='median'; use 'mean'."
         )
     return ensemble
-
-
-def read_names(model: Any, feature_names: Any = None) -> list[str]:
-    """Names of the features: the given ones, else those seen by `fit`, else ``x[0]``, ``x[1]``, ..."""
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", None)
-    if feature_names is None:
-        return [f"x[{i}]" for i in range(model.n_features_in_)]
-    if len(feature_names) != model.n_features_in_:
-        raise ValueError(
-            f"feature_names: expected {model.n_features_in_} names, one per feature, got {len(feature_names)}."
-        )
-    return [str(name) for name in feature_names]
 
 
 class Place(NamedTuple):

@@ -7,7 +7,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from marginwood._core.nodes import LEAF
-from marginwood.export.reading import read_names, read_tree
+from marginwood.base import check_feature_names
+from marginwood.export.reading import read_tree
 from marginwood.tree import IntervalTree
 
 __all__ = ["Condition", "Rule", "leaf_conditions", "to_rules"]
@@ -85,7 +86,7 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
     (Condition(feature='dose', above=1.5, at_most=2.5, missing=False),)
     """
     table, rules = read_tree(tree), []
-    for idx, conditions in leaf_conditions(table, read_names(tree, feature_names)):
+    for idx, conditions in leaf_conditions(table, check_feature_names(tree, feature_names)):
         leaf = table.nodes[idx]
         value, low, high = (float(leaf[field]) for field in ("value", "value_low", "value_high"))
         rules.append(Rule(tuple(conditions.values()), value, low, high, int(leaf["n_node_samples"])))

@@ -7,7 +7,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from marginwood.export.reading import read_names, read_sum
+from marginwood.base import check_feature_names
+from marginwood.export.reading import read_sum
 from marginwood.export.rules import Condition, leaf_conditions
 from marginwood.tree import IntervalTree
 
@@ -54,7 +55,7 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     END
     """
     trees, aggregation, init = read_sum(model)
-    names = read_names(model, feature_names)
+    names = check_feature_names(model, feature_names)
     if len(set(names)) < len(names) or any("\0" in name for name in names):
         raise ValueError("feature_names: expected names of columns, all different and without NUL characters.")
     columns = [_quote(name) if table is None else f"{_quote(table)}.{_quote(name)}" for name in names]
