@@ -1,0 +1,92 @@
+"use strict";
+// Content, numbers and text. Whatever comes from the data goes through `element` or `textContent`: it is never markup.
+
+const report = JSON.parse(document.getElementById("content").textContent);
+const byId = (id) => document.getElementById(id);
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+
+// JSON has no NaN and no infinities: they come as words.
+const numbers = (column) => Float64Array.from(column, Number);
+
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+function format(value) {
+  if (Number.isNaN(value)) return "missing";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  return d3.format(size >= 1000 && size < 1e6 ? ",.1~f" : ".4~g")(value);
+}
+
+const percent = d3.format(".1%");
+const count = d3.format(",");
+const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
+function formatInterval(low, high) {
+  if (low === high) return `exactly ${format(low)}`;
+  const start = Number.isFinite(low) ? "[" : "(";
+  const end = Number.isFinite(high) ? "]" : ")";
+  return `${start}${format(low)}, ${format(high)}${end}`;
+}
+
+// A name that fits: its start and its end say more than its start alone.
+function shorten(text, length) {
+  const letters = Array.from(text);
+  if (letters.length <= length) return text;
+  const head = Math.ceil((length - 1) * 0.6);
+  return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (length - 1 - head)).join("")}`;
+}
+
+function table(heads, rows, chosen = -1) {
+  const cell = (tag, content, place) => element(tag, place === 0 ? {} : { class: "number" }, content);
+  return element(
+    "table",
+    {},
+    element("thead", {}, element("tr", {}, ...heads.map((head, place) => cell("th", head, place)))),
+    element(
+      "tbody",
+      {},
+      ...rows.map((row, place) =>
+        element("tr", place === chosen ? { class: "chosen" } : {}, ...row.map((value, column) => cell("td", value, column))),
+      ),
+    ),
+  );
+}
+
+function facts(list, pairs) {
+  list.replaceChildren(...pairs.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+// The rows that the page holds, as columns; `place` is where a row of the data stands in them.
+const rows = {
+  row: report.rows.row,
+  lower: numbers(report.rows.lower),
+  upper: numbers(report.rows.upper),
+  prediction: numbers(report.rows.prediction),
+  error: numbers(report.rows.error),
+  place: new Map(report.rows.row.map((row, place) => [row, place])),
+  values: new Map(Object.entries(report.rows.values).map(([feature, column]) => [Number(feature), numbers(column)])),
+};
+
+function describeRow(place) {
+  const error = rows.error[place];
+  const outcome = error === 0 ? "inside" : `outside by ${format(error)}`;
+  return (
+    `Row ${rows.row[place]}: predicted ${format(rows.prediction[place])}, interval ` +
+    `${formatInterval(rows.lower[place], rows.upper[place])}, ${outcome}.`
+  );
+}
+
+// Room above and below the finite limits, so that open ends have somewhere to go.
+function targetDomain(places, others = []) {
+  const values = [...others];
+  for (const place of places) values.push(rows.lower[place], rows.upper[place]);
+  const [low, high] = d3.extent(values.filter(Number.isFinite));
+  if (low === undefined) return [-1, 1];
+  const room = (high - low) * 0.06 || Math.abs(low) * 0.1 || 1;
+  return [low - room, high + room];
+}
