@@ -13,7 +13,7 @@ import warnings
 from types import ModuleType
 from typing import NoReturn
 
-from marginwood.cli import benchmark, demo, evaluate, fit, predict, show, tune, warmup
+from marginwood.cli import benchmark, demo, evaluate, fit, predict, report, show, tune, warmup
 from marginwood.cli.errors import UsageError
 from marginwood.version import __version__
 
@@ -25,6 +25,7 @@ COMMANDS: dict[str, ModuleType] = {
     "predict": predict,
     "evaluate": evaluate,
     "show": show,
+    "report": report,
     "benchmark": benchmark,
     "demo": demo,
     "warmup": warmup,

@@ -51,7 +51,11 @@ function table(heads, rows, chosen = -1) {
       "tbody",
       {},
       ...rows.map((row, place) =>
-        element("tr", place === chosen ? { class: "chosen" } : {}, ...row.map((value, column) => cell("td", value, column))),
+        element(
+          "tr",
+          place === chosen ? { class: "chosen" } : {},
+          ...row.map((value, column) => cell("td", value, column)),
+        ),
       ),
     ),
   );

@@ -3,7 +3,9 @@
 
 function startChart(svg, height) {
   const width = Math.max(svg.clientWidth || svg.parentNode.clientWidth, 240);
-  return d3.select(svg).attr("viewBox", `0 0 ${width} ${height}`).property("width_", width).call((s) => s.selectAll("*").remove());
+  const chart = d3.select(svg).attr("viewBox", `0 0 ${width} ${height}`);
+  chart.selectAll("*").remove();
+  return { chart, width };
 }
 
 function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTicks = 6, xFormat = format }) {
@@ -11,45 +13,89 @@ function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTi
   const axis = chart.append("g").attr("class", "axis");
   if (y) {
     for (const tick of y.ticks(5)) {
-      axis.append("line").attr("class", "grid").attr("x1", left).attr("x2", width).attr("y1", y(tick)).attr("y2", y(tick));
-      axis.append("text").attr("x", left - 8).attr("y", y(tick)).attr("dy", "0.32em").attr("text-anchor", "end").text(format(tick));
+      axis
+        .append("line")
+        .attr("class", "grid")
+        .attr("x1", left)
+        .attr("x2", width)
+        .attr("y1", y(tick))
+        .attr("y2", y(tick));
+      axis
+        .append("text")
+        .attr("x", left - 8)
+        .attr("y", y(tick))
+        .attr("dy", "0.32em")
+        .attr("text-anchor", "end")
+        .text(format(tick));
     }
   }
   for (const tick of x.ticks(xTicks)) {
-    axis.append("text").attr("x", x(tick)).attr("y", floor + 16).attr("text-anchor", "middle").text(xFormat(tick));
+    axis
+      .append("text")
+      .attr("x", x(tick))
+      .attr("y", floor + 16)
+      .attr("text-anchor", "middle")
+      .text(xFormat(tick));
   }
-  if (xLabel) axis.append("text").attr("x", width).attr("y", height - 3).attr("text-anchor", "end").attr("class", "label").text(xLabel);
+  if (xLabel)
+    axis
+      .append("text")
+      .attr("x", width)
+      .attr("y", height - 3)
+      .attr("text-anchor", "end")
+      .attr("class", "label")
+      .text(xLabel);
   if (yLabel) axis.append("text").attr("x", 0).attr("y", 11).attr("class", "label").text(yLabel);
 }
 
 // Intervals upright, in the order of the prediction; an open end is an arrow, or runs to the edge where rows are dense.
 function drawPredictions(places, cursor) {
   const svg = byId("prediction-chart");
-  const height = 340, left = 52, bottom = 34, top = 22;
-  const chart = startChart(svg, height);
-  const width = chart.property("width_");
+  const height = 340,
+    left = 52,
+    bottom = 34,
+    top = 22;
+  const { chart, width } = startChart(svg, height);
   const x = d3.scaleLinear([-0.5, Math.max(places.length, 1) - 0.5], [left, width - 4]);
-  const y = d3.scaleLinear(targetDomain(places, Array.from(places, (place) => rows.prediction[place])), [height - bottom, top]);
+  const y = d3.scaleLinear(
+    targetDomain(
+      places,
+      Array.from(places, (place) => rows.prediction[place]),
+    ),
+    [height - bottom, top],
+  );
   addAxes(chart, d3.scaleLinear([0, 0], [left, width]), y, {
-    width, height, left, bottom, xTicks: 0, yLabel: "target", xLabel: `${plural(places.length, "row")}, by prediction`,
+    width,
+    height,
+    left,
+    bottom,
+    xTicks: 0,
+    yLabel: "target",
+    xLabel: `${plural(places.length, "row")}, by prediction`,
   });
   const step = (width - left) / Math.max(places.length, 1);
-  const isSparse = step >= 4;
+  const isSparse = step >= 2.5;
   const marks = { inside: d3.path(), outside: d3.path() };
   const dots = d3.path();
   const size = Math.min(3, Math.max(1.1, step / 3));
   places.forEach((place, rank) => {
-    const at = x(rank), path = rows.error[place] > 0 ? marks.outside : marks.inside;
+    const at = x(rank),
+      path = rows.error[place] > 0 ? marks.outside : marks.inside;
     const [floor, ceiling] = y.range();
     const ends = [rows.lower[place], rows.upper[place]].map((end) => (Number.isFinite(end) ? y(end) : null));
     const known = ends.filter((end) => end !== null);
-    const reach = 26, middle = y(rows.prediction[place]);
+    const reach = 26,
+      middle = y(rows.prediction[place]);
     const openLow = isSparse ? Math.min(floor, Math.max(...known, middle) + reach) : floor;
     const openHigh = isSparse ? Math.max(ceiling, Math.min(...known, middle) - reach) : ceiling;
-    const low = ends[0] ?? openLow, high = ends[1] ?? openHigh;
+    const low = ends[0] ?? openLow,
+      high = ends[1] ?? openHigh;
     path.moveTo(at, low);
     path.lineTo(at, Math.min(high, low - 1));
-    for (const [end, tip, turn] of [[ends[0], low, -1], [ends[1], high, 1]]) {
+    for (const [end, tip, turn] of [
+      [ends[0], low, -1],
+      [ends[1], high, 1],
+    ]) {
       if (!isSparse) continue;
       const half = Math.min(step / 2 - 0.5, 3);
       path.moveTo(at - half, end === null ? tip + turn * 5 : tip);
@@ -65,7 +111,12 @@ function drawPredictions(places, cursor) {
   group.append("path").attr("class", "dots").attr("d", dots);
   if (cursor !== null && cursor < places.length) {
     const mark = chart.append("g").attr("class", "cursor");
-    mark.append("line").attr("x1", x(cursor)).attr("x2", x(cursor)).attr("y1", top).attr("y2", height - bottom);
+    mark
+      .append("line")
+      .attr("x1", x(cursor))
+      .attr("x2", x(cursor))
+      .attr("y1", top)
+      .attr("y2", height - bottom);
     mark.append("circle").attr("cx", x(cursor)).attr("cy", y(rows.prediction[places[cursor]])).attr("r", 5);
   }
   return (px) => Math.max(0, Math.min(places.length - 1, Math.round(x.invert(px))));
@@ -76,42 +127,64 @@ const MAX_STRIP = 40;
 // The intervals of a node's rows lie on top of each other; the line is what the node predicts.
 function drawStrip(svg, places, value, low, high) {
   const sorted = places.slice().sort((a, b) => rows.lower[a] - rows.lower[b] || rows.upper[a] - rows.upper[b]);
-  const shown = sorted.length <= MAX_STRIP ? sorted : d3.range(MAX_STRIP).map((i) => sorted[Math.floor((i * sorted.length) / MAX_STRIP)]);
-  const line = shown.length > 20 ? 4 : 7, height = shown.length * line + 30, bottom = 20;
-  const chart = startChart(svg, height);
-  const width = chart.property("width_");
+  const shown =
+    sorted.length <= MAX_STRIP
+      ? sorted
+      : d3.range(MAX_STRIP).map((i) => sorted[Math.floor((i * sorted.length) / MAX_STRIP)]);
+  const line = shown.length > 20 ? 4 : 7,
+    height = shown.length * line + 30,
+    bottom = 20;
+  const { chart, width } = startChart(svg, height);
   const x = d3.scaleLinear(targetDomain(places, value === null ? [] : [value]), [6, width - 6]);
   addAxes(chart, x, null, { width, height, left: 0, bottom, xTicks: 4 });
   const clip = (end) => Math.max(0, Math.min(width, x(end)));
   if (value !== null && low !== high) {
-    const start = low === -Infinity ? 0 : clip(low), end = high === Infinity ? width : clip(high);
-    chart.append("rect").attr("class", "band").attr("x", start).attr("width", Math.max(end - start, 0)).attr("height", height - bottom);
+    const start = low === -Infinity ? 0 : clip(low),
+      end = high === Infinity ? width : clip(high);
+    chart
+      .append("rect")
+      .attr("class", "band")
+      .attr("x", start)
+      .attr("width", Math.max(end - start, 0))
+      .attr("height", height - bottom);
   }
   const paths = { inside: d3.path(), outside: d3.path() };
   shown.forEach((place, rank) => {
     const at = 5 + rank * line;
     const path = rows.error[place] > 0 ? paths.outside : paths.inside;
     const isOpen = [rows.lower[place] === -Infinity, rows.upper[place] === Infinity];
-    const start = isOpen[0] ? 1 : x(rows.lower[place]), end = isOpen[1] ? width - 1 : x(rows.upper[place]);
+    const start = isOpen[0] ? 1 : x(rows.lower[place]),
+      end = isOpen[1] ? width - 1 : x(rows.upper[place]);
     path.moveTo(start, at);
     path.lineTo(Math.max(end, start + 2), at);
-    if (isOpen[0]) path.moveTo(start + 4, at - 2.5), path.lineTo(start, at), path.lineTo(start + 4, at + 2.5);
-    if (isOpen[1]) path.moveTo(end - 4, at - 2.5), path.lineTo(end, at), path.lineTo(end - 4, at + 2.5);
+    if (isOpen[0]) (path.moveTo(start + 4, at - 2.5), path.lineTo(start, at), path.lineTo(start + 4, at + 2.5));
+    if (isOpen[1]) (path.moveTo(end - 4, at - 2.5), path.lineTo(end, at), path.lineTo(end - 4, at + 2.5));
   });
   const group = chart.append("g").attr("class", "intervals");
   for (const name of ["inside", "outside"]) group.append("path").attr("class", name).attr("d", paths[name]);
-  if (value !== null) chart.append("line").attr("class", "value").attr("x1", x(value)).attr("x2", x(value)).attr("y2", height - bottom);
+  if (value !== null)
+    chart
+      .append("line")
+      .attr("class", "value")
+      .attr("x1", x(value))
+      .attr("x2", x(value))
+      .attr("y2", height - bottom);
   return shown.length;
 }
 
 function drawCurve(curve) {
   const svg = byId("curve").querySelector("svg");
-  const height = 280, left = 52, bottom = 38;
-  const chart = startChart(svg, height);
-  const width = chart.property("width_");
-  const lines = curve.lines.map((line) => ({ name: line.name, points: d3.zip(line.x.map(Number), line.y.map(Number)) }));
+  const height = 280,
+    left = 52,
+    bottom = 38;
+  const { chart, width } = startChart(svg, height);
+  const lines = curve.lines.map((line) => ({
+    name: line.name,
+    points: d3.zip(line.x.map(Number), line.y.map(Number)),
+  }));
   const points = lines.flatMap((line) => line.points);
-  const xs = d3.extent(points, (point) => point[0]), largest = d3.max(points, (point) => point[1]);
+  const xs = d3.extent(points, (point) => point[0]),
+    largest = d3.max(points, (point) => point[1]);
   if (xs[0] === xs[1]) curve.log_x ? (xs[1] *= 10) : (xs[1] += 1);
   const x = (curve.log_x ? d3.scaleLog : d3.scaleLinear)(xs, [left, width - 12]);
   const y = d3.scaleLinear([0, largest || 1], [height - bottom, 22]).nice();
@@ -119,11 +192,32 @@ function drawCurve(curve) {
   addAxes(chart, x, y, { width, height, left, bottom, xLabel: curve.x, yLabel: curve.y, xFormat });
   const chosen = Number(curve.chosen);
   if (chosen >= xs[0] && chosen <= xs[1]) {
-    chart.append("line").attr("class", "chosen").attr("x1", x(chosen)).attr("x2", x(chosen)).attr("y1", 22).attr("y2", height - bottom);
+    chart
+      .append("line")
+      .attr("class", "chosen")
+      .attr("x1", x(chosen))
+      .attr("x2", x(chosen))
+      .attr("y1", 22)
+      .attr("y2", height - bottom);
   }
   lines.forEach((line, place) => {
-    chart.append("path").attr("class", `line line-${place}`).attr("d", d3.line((point) => x(point[0]), (point) => y(point[1]))(line.points));
-    if (line.points.length === 1) chart.append("circle").attr("class", `line-${place}`).attr("cx", x(line.points[0][0])).attr("cy", y(line.points[0][1])).attr("r", 3);
+    chart
+      .append("path")
+      .attr("class", `line line-${place}`)
+      .attr(
+        "d",
+        d3.line(
+          (point) => x(point[0]),
+          (point) => y(point[1]),
+        )(line.points),
+      );
+    if (line.points.length === 1)
+      chart
+        .append("circle")
+        .attr("class", `line-${place}`)
+        .attr("cx", x(line.points[0][0]))
+        .attr("cy", y(line.points[0][1]))
+        .attr("r", 3);
   });
 }
 
@@ -134,48 +228,104 @@ function surfaceColors(surface, sign) {
 }
 
 function drawSurface(svg, part, chosen, colors, sign, show) {
-  const margins = numbers(part.margins), n = part.score[0].length, line = Math.max(12, Math.min(22, 260 / margins.length));
-  const left = 60, top = 8, height = top + margins.length * line + 40;
-  const chart = startChart(svg, height);
-  const width = chart.property("width_");
+  const margins = numbers(part.margins),
+    n = part.score[0].length,
+    line = Math.max(12, Math.min(22, 260 / margins.length));
+  const left = 60,
+    top = 8,
+    height = top + margins.length * line + 40;
+  const { chart, width } = startChart(svg, height);
   const x = d3.scaleBand(d3.range(n), [left, width - 2]).paddingInner(0.04);
   const y = d3.scaleBand(d3.range(margins.length), [top + margins.length * line, top]).paddingInner(0.06);
   const cells = d3.cross(d3.range(margins.length), d3.range(n));
-  const at = ([row, column]) => ({ row, column, score: Number(part.score[row][column]), std: Number(part.std[row][column]), alpha: Number(part.alpha[row][column]), leaves: part.leaves[row][column], margin: margins[row], loss: part.loss });
-  chart.selectAll("rect").data(cells).join("rect")
-    .attr("x", (cell) => x(cell[1])).attr("y", (cell) => y(cell[0]))
-    .attr("width", x.bandwidth()).attr("height", y.bandwidth()).attr("rx", 1.5)
+  const at = ([row, column]) => ({
+    row,
+    column,
+    score: Number(part.score[row][column]),
+    std: Number(part.std[row][column]),
+    alpha: Number(part.alpha[row][column]),
+    leaves: part.leaves[row][column],
+    margin: margins[row],
+    loss: part.loss,
+  });
+  chart
+    .selectAll("rect")
+    .data(cells)
+    .join("rect")
+    .attr("x", (cell) => x(cell[1]))
+    .attr("y", (cell) => y(cell[0]))
+    .attr("width", x.bandwidth())
+    .attr("height", y.bandwidth())
+    .attr("rx", 1.5)
     .attr("fill", (cell) => (Number.isFinite(at(cell).score) ? colors(sign * at(cell).score) : "none"))
     .on("pointerenter", (event, cell) => show(at(cell)));
   const axis = chart.append("g").attr("class", "axis");
   const every = Math.ceil(14 / line);
   margins.forEach((margin, row) => {
-    if (row % every === 0) axis.append("text").attr("x", left - 6).attr("y", y(row) + y.bandwidth() / 2).attr("dy", "0.32em").attr("text-anchor", "end").text(format(margin));
+    if (row % every === 0)
+      axis
+        .append("text")
+        .attr("x", left - 6)
+        .attr("y", y(row) + y.bandwidth() / 2)
+        .attr("dy", "0.32em")
+        .attr("text-anchor", "end")
+        .text(format(margin));
   });
   const columns = n === 1 ? [0] : [0, Math.round((n - 1) / 2), n - 1];
   for (const column of columns) {
     const anchor = column === 0 && n > 1 ? "start" : column === n - 1 ? "end" : "middle";
-    const side = anchor === "start" ? x(column) : anchor === "end" ? x(column) + x.bandwidth() : x(column) + x.bandwidth() / 2;
+    const side =
+      anchor === "start" ? x(column) : anchor === "end" ? x(column) + x.bandwidth() : x(column) + x.bandwidth() / 2;
     const row = chosen ? chosen.row : 0;
-    axis.append("text").attr("x", side).attr("y", height - 22).attr("text-anchor", anchor).text(format(Number(part.alpha[row][column])));
+    axis
+      .append("text")
+      .attr("x", side)
+      .attr("y", height - 22)
+      .attr("text-anchor", anchor)
+      .text(format(Number(part.alpha[row][column])));
   }
-  axis.append("text").attr("class", "label").attr("x", width).attr("y", height - 5).attr("text-anchor", "end").text("alpha: more pruning →");
-  axis.append("text").attr("class", "label").attr("x", 0).attr("y", height - 5).text("↑ margin");
+  axis
+    .append("text")
+    .attr("class", "label")
+    .attr("x", width)
+    .attr("y", height - 5)
+    .attr("text-anchor", "end")
+    .text("alpha: more pruning →");
+  axis
+    .append("text")
+    .attr("class", "label")
+    .attr("x", 0)
+    .attr("y", height - 5)
+    .text("↑ margin");
   const ring = chart.append("rect").attr("class", "cursor").attr("rx", 2);
   const move = ([row, column]) => {
-    ring.attr("x", x(column) - 1).attr("y", y(row) - 1).attr("width", x.bandwidth() + 2).attr("height", y.bandwidth() + 2);
+    ring
+      .attr("x", x(column) - 1)
+      .attr("y", y(row) - 1)
+      .attr("width", x.bandwidth() + 2)
+      .attr("height", y.bandwidth() + 2);
     show(at([row, column]));
   };
   let cursor = chosen ? [chosen.row, chosen.column] : [0, 0];
   if (chosen) {
-    chart.append("rect").attr("class", "chosen").attr("rx", 2).attr("x", x(chosen.column) - 1.5).attr("y", y(chosen.row) - 1.5).attr("width", x.bandwidth() + 3).attr("height", y.bandwidth() + 3);
+    chart
+      .append("rect")
+      .attr("class", "chosen")
+      .attr("rx", 2)
+      .attr("x", x(chosen.column) - 1.5)
+      .attr("y", y(chosen.row) - 1.5)
+      .attr("width", x.bandwidth() + 3)
+      .attr("height", y.bandwidth() + 3);
   }
   const steps = { ArrowUp: [1, 0], ArrowDown: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   svg.onkeydown = (event) => {
     const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
-    cursor = [Math.max(0, Math.min(margins.length - 1, cursor[0] + step[0])), Math.max(0, Math.min(n - 1, cursor[1] + step[1]))];
+    cursor = [
+      Math.max(0, Math.min(margins.length - 1, cursor[0] + step[0])),
+      Math.max(0, Math.min(n - 1, cursor[1] + step[1])),
+    ];
     move(cursor);
   };
   return chosen && at([chosen.row, chosen.column]);

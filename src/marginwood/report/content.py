@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._core.nodes import LEAF
 from marginwood.base import IntervalRegressorMixin, check_features
 from marginwood.boosting import MaxMarginIntervalBoosting
-from marginwood.intervals import CENSORING_KINDS, FloatArray, censoring_kind, check_intervals
+from marginwood.intervals import CENSORING_KINDS, FloatArray, censoring_kind, check_informative, check_intervals
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.metrics import (
     interval_accuracy,
@@ -46,10 +46,12 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
     if not isinstance(model, IntervalRegressorMixin):
         raise TypeError(f"model: expected a fitted estimator of marginwood, got {type(model).__name__}.")
     check_is_fitted(model)
+    prediction = np.asarray(model.predict(X), np.float64)  # X as it came: a frame's names are checked here
     X, y = check_features(model, X), check_intervals(y)
     if len(X) != len(y):
         raise ValueError(f"X and y: expected the same number of rows, got {len(X)} in X and {len(y)} in y.")
-    prediction = np.asarray(model.predict(X), np.float64)
+    if not np.isfinite(y).any():
+        check_informative(y)  # it raises
     trees = node_trees(model)
     tables = node_tables(trees)
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
@@ -216,12 +218,13 @@ def _tree_warnings(tree: IntervalTree, n_rows: int) -> list[str]:
         found.append(f"The tree splits on {len(used)} of {tree.n_features} features; the others are never used.")
     if tree.n_node_samples[0] == n_rows:
         found.append(
-            f"The model was trained on {n_rows} rows, as many as there are here. If they are the same, its scores flatter it."
+            f"The model was trained on {n_rows} rows, as many as there are here. If they are the same, its scores "
+            "flatter it."
         )
     return found
 
 
-def _name_columns(columns: npt.NDArray[np.bool_], names: list[str]) -> str:
+def _name_columns(columns: Any, names: list[str]) -> str:
     """The names of up to five features."""
     chosen = [names[idx] for idx in np.flatnonzero(columns)[:5]]
     n_more = int(columns.sum()) - len(chosen)

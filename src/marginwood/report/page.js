@@ -1,39 +1,56 @@
 "use strict";
 // Fills the page and connects its parts.
 
-const KINDS = { uncensored: "un-censored", left: "left", right: "right", interval: "interval", uninformative: "uninformative" };
+const KINDS = {
+  uncensored: "un-censored",
+  left: "left",
+  right: "right",
+  interval: "interval",
+  uninformative: "uninformative",
+};
 
 function fillHeader() {
   byId("report-title").textContent = report.title ? ` · ${report.title}` : "";
   document.title = [report.model, report.title, "marginwood report"].filter(Boolean).join(" · ");
   byId("model-name").textContent = report.model;
   const trees = report.n_trees > 1 ? `${count(report.n_trees)} trees · ` : "";
-  byId("model-summary").textContent = `${trees}${plural(report.n_rows, "row")} · ${plural(report.features.length, "feature")}`;
+  byId("model-summary").textContent =
+    `${trees}${plural(report.n_rows, "row")} · ${plural(report.features.length, "feature")}`;
   const { d2, mse, mae, inside } = report.scores;
-  const tile = (name, value, note) => element("li", {}, element("span", {}, name), element("b", {}, value), element("small", {}, note));
+  const tile = (name, value, note) =>
+    element("li", {}, element("span", {}, name), element("b", {}, value), element("small", {}, note));
   byId("scores").replaceChildren(
-    tile("D2", format(d2), "1 is best, 0 the best constant"),
+    tile("D2", format(Math.abs(d2) < 1e-12 ? 0 : d2), "1 is best, 0 the best constant"),
     tile("Interval MSE", format(mse[0]), `best constant ${format(mse[1])}`),
     tile("Mean distance", format(mae[0]), `best constant ${format(mae[1])}`),
     tile("Inside the interval", percent(inside[0]), `best constant ${percent(inside[1])}`),
   );
   byId("warnings").hidden = report.warnings.length === 0;
-  byId("warnings").querySelector("ul").replaceChildren(...report.warnings.map((text) => element("li", {}, text)));
-  document.querySelector("footer").textContent = `Made by marginwood ${report.version}. This file is complete: it loads nothing.`;
+  byId("warnings")
+    .querySelector("ul")
+    .replaceChildren(...report.warnings.map((text) => element("li", {}, text)));
+  document.querySelector("footer").textContent =
+    `Made by marginwood ${report.version}. This file is complete: it loads nothing.`;
 }
 
 function fillTree() {
   if (!report.trees.length) return { follow: null };
   byId("tree").hidden = false;
   const view = new TreeView();
-  const choice = byId("tree-number"), search = byId("feature-search"), row = byId("row-number");
+  const choice = byId("tree-number"),
+    search = byId("feature-search"),
+    row = byId("row-number");
   if (report.trees.length > 1) {
     byId("tree").querySelector("h2").textContent = report.adds_up ? "Stages" : "Trees";
     byId("tree-choice").hidden = false;
-    choice.replaceChildren(...report.trees.map((tree, place) => element("option", { value: place }, `${place + 1} of ${report.n_trees}`)));
+    choice.replaceChildren(
+      ...report.trees.map((tree, place) => element("option", { value: place }, `${place + 1} of ${report.n_trees}`)),
+    );
   }
   const splitOn = Array.from(rows.values.keys()).slice(0, 500);
-  byId("feature-names").replaceChildren(...splitOn.map((feature) => element("option", { value: report.features[feature] })));
+  byId("feature-names").replaceChildren(
+    ...splitOn.map((feature) => element("option", { value: report.features[feature] })),
+  );
   row.max = report.n_rows - 1;
   row.placeholder = `0 to ${report.n_rows - 1}`;
   const followRow = () => {
@@ -43,7 +60,9 @@ function fillTree() {
     if (isEmpty) setStatus("");
     else if (place !== undefined) setStatus(describeRow(place));
     else if (Number(row.value) >= 0 && Number(row.value) < report.n_rows && Number.isInteger(Number(row.value))) {
-      setStatus(`Row ${row.value} is not on this page, which holds ${count(rows.row.length)} of ${count(report.n_rows)} rows; the nearest are ${nearestRows(Number(row.value))}.`);
+      setStatus(
+        `Row ${row.value} is not on this page, which holds ${count(rows.row.length)} of ${count(report.n_rows)} rows; the nearest are ${nearestRows(Number(row.value))}.`,
+      );
     } else setStatus(`There is no row ${row.value}; rows are counted from 0 to ${report.n_rows - 1}.`);
   };
   choice.onchange = () => {
@@ -52,7 +71,9 @@ function fillTree() {
     if (row.value !== "") followRow();
   };
   search.oninput = () => view.search(search.value);
-  search.onkeydown = (event) => event.key === "Enter" && (event.preventDefault(), view.nextMatch());
+  search.onkeydown = (event) => {
+    if (event.key === "Enter") view.nextMatch();
+  };
   row.oninput = followRow;
   byId("expand").onclick = () => view.setAll(true);
   byId("collapse").onclick = () => view.setAll(false);
@@ -89,10 +110,21 @@ function nearestRows(row) {
 }
 
 function fillPredictions(follow) {
-  const svg = byId("prediction-chart"), caption = byId("prediction-caption"), filter = byId("only-outside");
-  const all = d3.sort(d3.range(rows.row.length), (place) => rows.prediction[place], (place) => rows.row[place]);
-  let places = all, cursor = null, rankAt;
-  const held = rows.row.length < report.n_rows ? `${count(rows.row.length)} of ${count(report.n_rows)} rows are on this page. ` : "";
+  const svg = byId("prediction-chart"),
+    caption = byId("prediction-caption"),
+    filter = byId("only-outside");
+  const all = d3.sort(
+    d3.range(rows.row.length),
+    (place) => rows.prediction[place],
+    (place) => rows.row[place],
+  );
+  let places = all,
+    cursor = null,
+    rankAt;
+  const held =
+    rows.row.length < report.n_rows
+      ? `${count(rows.row.length)} of ${count(report.n_rows)} rows are on this page. `
+      : "";
   const hint = `${held}Point at a row, or use the arrow keys${follow ? "; click or Enter follows it through the tree" : ""}.`;
   const draw = () => {
     rankAt = drawPredictions(places, cursor);
@@ -108,11 +140,26 @@ function fillPredictions(follow) {
     draw();
   };
   svg.onpointermove = (event) => move(rankAt(d3.pointer(event, svg)[0]));
-  svg.onpointerleave = () => { cursor = null; draw(); };
-  svg.onclick = (event) => { move(rankAt(d3.pointer(event, svg)[0])); if (follow && cursor !== null) follow(places[cursor]); };
+  svg.onpointerleave = () => {
+    cursor = null;
+    draw();
+  };
+  svg.onclick = (event) => {
+    move(rankAt(d3.pointer(event, svg)[0]));
+    if (follow && cursor !== null) follow(places[cursor]);
+  };
   svg.onkeydown = (event) => {
     const at = cursor ?? -1;
-    const next = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, PageUp: at + 20, PageDown: at - 20, Home: 0, End: places.length - 1 }[event.key];
+    const next = {
+      ArrowRight: at + 1,
+      ArrowUp: at + 1,
+      ArrowLeft: at - 1,
+      ArrowDown: at - 1,
+      PageUp: at + 20,
+      PageDown: at - 20,
+      Home: 0,
+      End: places.length - 1,
+    }[event.key];
     if (next !== undefined) move(next);
     else if (event.key === "Enter" && follow && cursor !== null) follow(places[cursor]);
     else return;
@@ -133,39 +180,77 @@ function fillWorst(follow) {
   if (!worst.length) return;
   const link = (place) => {
     if (!follow) return String(rows.row[place]);
-    const button = element("button", { type: "button", class: "link", "aria-label": `Follow row ${rows.row[place]} through the tree` }, String(rows.row[place]));
+    const button = element(
+      "button",
+      { type: "button", class: "link", "aria-label": `Follow row ${rows.row[place]} through the tree` },
+      String(rows.row[place]),
+    );
     button.onclick = () => follow(place);
     return button;
   };
-  const lines = worst.map((place) => [link(place), formatInterval(rows.lower[place], rows.upper[place]), format(rows.prediction[place]), format(rows.error[place])]);
-  byId("worst").append(element("h3", {}, "Largest errors"), element("div", { class: "scroll" }, table(["Row", "Interval", "Prediction", "Distance"], lines)));
+  const lines = worst.map((place) => [
+    link(place),
+    formatInterval(rows.lower[place], rows.upper[place]),
+    format(rows.prediction[place]),
+    format(rows.error[place]),
+  ]);
+  byId("worst").append(
+    element("h3", {}, "Largest errors"),
+    element("div", { class: "scroll" }, table(["Row", "Interval", "Prediction", "Distance"], lines)),
+  );
 }
 
 function fillImportances(find) {
-  const section = byId("importances"), most = 25, found = report.importances;
+  const section = byId("importances"),
+    most = 25,
+    found = report.importances;
   if (!found) return;
   section.hidden = false;
   section.querySelector("h2").textContent = found.name === "weights" ? "Weights" : "Importances";
-  const values = found.value.map(Number), largest = d3.max(values, Math.abs);
+  const values = found.value.map(Number),
+    largest = d3.max(values, Math.abs);
   const lines = found.feature.slice(0, most).map((feature, place) => {
     const name = report.features[feature];
-    const label = find ? element("button", { type: "button", class: "link", title: name }, name) : element("span", { title: name }, name);
+    const label = find
+      ? element("button", { type: "button", class: "link", title: name }, name)
+      : element("span", { title: name }, name);
     if (find) label.onclick = () => find(name);
     const bar = element("span", { class: "bar" }, element("i"));
     bar.firstChild.style.width = `${(100 * Math.abs(values[place])) / largest}%`;
-    return element("li", {}, label, bar, element("span", { class: "number" }, found.name === "weights" ? format(values[place]) : percent(values[place])));
+    return element(
+      "li",
+      {},
+      label,
+      bar,
+      element("span", { class: "number" }, found.name === "weights" ? format(values[place]) : percent(values[place])),
+    );
   });
   section.querySelector("ol").replaceChildren(...lines);
-  const nOthers = report.features.length - values.length, hidden = Math.max(values.length - most, 0);
-  const kind = found.name === "weights" ? "The factor of each feature, in units of the target per unit of the feature." : "Share of the decrease of the cost by the splits on each feature.";
-  section.querySelector("p").textContent = kind + (hidden ? ` ${plural(hidden, "smaller one")} left out.` : "") + (nOthers ? ` ${plural(nOthers, "feature")} at 0.` : "");
+  const nOthers = report.features.length - values.length,
+    hidden = Math.max(values.length - most, 0);
+  const kind =
+    found.name === "weights"
+      ? "The factor of each feature, in units of the target per unit of the feature."
+      : "Share of the decrease of the cost by the splits on each feature.";
+  section.querySelector("p").textContent =
+    kind +
+    (hidden ? ` ${plural(hidden, "smaller one")} left out.` : "") +
+    (nOthers ? ` ${plural(nOthers, "feature")} at 0.` : "");
 }
 
 function fillErrors() {
-  const lines = report.kinds.map((kind) => [KINDS[kind.kind], count(kind.rows), format(kind.mse), format(kind.mae), percent(kind.inside)]);
+  const lines = report.kinds.map((kind) => [
+    KINDS[kind.kind],
+    count(kind.rows),
+    format(kind.mse),
+    format(kind.mae),
+    percent(kind.inside),
+  ]);
   const { mse, mae, inside } = report.scores;
   lines.push(["all", count(report.n_rows), format(mse[0]), format(mae[0]), percent(inside[0])]);
-  byId("errors").querySelector(".scroll").append(table(["Censoring", "Rows", "MSE", "Distance", "Inside"], lines));
+  byId("errors")
+    .querySelector(".scroll")
+    .append(table(["Censoring", "Rows", "MSE", "Distance", "Inside"], lines));
 }
 
 function fillCurve() {
@@ -173,10 +258,12 @@ function fillCurve() {
   const section = byId("curve");
   section.hidden = false;
   section.querySelector("svg").setAttribute("aria-label", `${report.curve.y} by ${report.curve.x}`);
-  section.querySelector(".legend").replaceChildren(...report.curve.lines.map((line, place) => {
-    const last = line.y.length ? `, ${format(Number(line.y.at(-1)))} at the end` : "";
-    return element("span", { class: `key line-${place}` }, line.name + last);
-  }));
+  section.querySelector(".legend").replaceChildren(
+    ...report.curve.lines.map((line, place) => {
+      const last = line.y.length && !report.curve.log_x ? `, ${format(Number(line.y.at(-1)))} at the end` : "";
+      return element("span", { class: `key line-${place}` }, line.name + last);
+    }),
+  );
   return () => drawCurve(report.curve);
 }
 
@@ -189,17 +276,24 @@ function fillTuning() {
     byId("candidates").append(table([...candidates.names, "MSE"], lines, candidates.best ?? -1));
   }
   if (!surface) return () => {};
-  const isError = surface.scoring.startsWith("neg_"), sign = isError ? -1 : 1;
+  const isError = surface.scoring.startsWith("neg_"),
+    sign = isError ? -1 : 1;
   const name = surface.scoring.replace(/^neg_/, "").replaceAll("_", " ");
   byId("tuning").querySelector("p").textContent =
     `Cross-validation over ${plural(surface.folds, "fold")}: ${name} by margin and pruning, ${isError ? "dark" : "bright"} is better. The ringed cell was chosen.`;
-  const colors = surfaceColors(surface, sign), caption = byId("surface-caption");
+  const colors = surfaceColors(surface, sign),
+    caption = byId("surface-caption");
   const show = (cell) => {
     caption.textContent = `${cell.loss.replace("_", " ")}, margin ${format(cell.margin)}, alpha ${format(cell.alpha)}, ${plural(cell.leaves, "leaf").replace("leafs", "leaves")}: ${name} ${format(sign * cell.score)} ± ${format(cell.std)}`;
   };
   const parts = surface.losses.map((part) => {
     const title = part.loss.replace("_", " ");
-    const svg = d3.create("svg:svg").attr("tabindex", 0).attr("role", "img").attr("aria-label", `${title}: ${name} by margin and alpha; arrow keys read the cells`).node();
+    const svg = d3
+      .create("svg:svg")
+      .attr("tabindex", 0)
+      .attr("role", "img")
+      .attr("aria-label", `${title}: ${name} by margin and alpha; arrow keys read the cells`)
+      .node();
     byId("surfaces").append(element("figure", {}, element("figcaption", {}, title), svg));
     return { part, svg, chosen: part.loss === surface.chosen.loss ? surface.chosen : null };
   });
@@ -212,7 +306,8 @@ function fillTuning() {
 }
 
 function fillData() {
-  const { target, feature_table: features } = report, section = byId("data");
+  const { target, feature_table: features } = report,
+    section = byId("data");
   const kinds = report.kinds.map((kind) => `${count(kind.rows)} ${KINDS[kind.kind]}`).join(", ");
   facts(section.querySelector("dl"), [
     ["Rows", count(report.n_rows)],
@@ -222,7 +317,8 @@ function fillData() {
     ...(target.width === null ? [] : [["Median width", `${format(Number(target.width))} of intervals with two ends`]]),
   ]);
   const lines = features.feature.map((feature, place) => {
-    const low = Number(features.low[place]), high = Number(features.high[place]);
+    const low = Number(features.low[place]),
+      high = Number(features.high[place]);
     const range = low <= high ? [format(low), format(high)] : ["none", "none"];
     return [report.features[feature], ...range, count(features.missing[place]), count(features.infinite[place])];
   });

@@ -1,15 +1,26 @@
 "use strict";
 // The interactive tree. Only nodes whose ancestors are all open are drawn, so that huge trees stay light.
 
-const CARD = { width: 172, height: 46, across: 236, down: 58 };
+const CARD = { width: 172, height: 46, across: 252, down: 58 };
 const MAX_DRAWN = 800; // nodes that "Expand all" and a search open at most
 const OPEN_DEPTH = 3;
 
 function readTree(raw) {
   const tree = {
-    id: raw.id, left: raw.left, right: raw.right, feature: raw.feature, samples: raw.samples, missingLeft: raw.missing_left,
-    threshold: numbers(raw.threshold), value: numbers(raw.value), low: numbers(raw.low), high: numbers(raw.high), cost: numbers(raw.cost),
-    parent: new Int32Array(raw.id.length).fill(-1), depth: new Int32Array(raw.id.length), leaves: new Int32Array(raw.id.length),
+    id: raw.id,
+    left: raw.left,
+    right: raw.right,
+    feature: raw.feature,
+    samples: raw.samples,
+    missingLeft: raw.missing_left,
+    threshold: numbers(raw.threshold),
+    value: numbers(raw.value),
+    low: numbers(raw.low),
+    high: numbers(raw.high),
+    cost: numbers(raw.cost),
+    parent: new Int32Array(raw.id.length).fill(-1),
+    depth: new Int32Array(raw.id.length),
+    leaves: new Int32Array(raw.id.length),
   };
   const size = raw.id.length;
   for (let node = 0; node < size; node++) {
@@ -50,8 +61,15 @@ function ruleOf(tree, node) {
   const bounds = new Map();
   const path = ancestors(tree, node);
   path.slice(0, -1).forEach((split, step) => {
-    const feature = tree.feature[split], isLeft = path[step + 1] === tree.left[split];
-    const bound = bounds.get(feature) ?? { above: -Infinity, upTo: Infinity, missing: true, hasAbove: false, hasUpTo: false };
+    const feature = tree.feature[split],
+      isLeft = path[step + 1] === tree.left[split];
+    const bound = bounds.get(feature) ?? {
+      above: -Infinity,
+      upTo: Infinity,
+      missing: true,
+      hasAbove: false,
+      hasUpTo: false,
+    };
     if (isLeft) Object.assign(bound, { upTo: Math.min(bound.upTo, tree.threshold[split]), hasUpTo: true });
     else Object.assign(bound, { above: Math.max(bound.above, tree.threshold[split]), hasAbove: true });
     bound.missing &&= isLeft === (tree.missingLeft[split] === 1);
@@ -59,8 +77,12 @@ function ruleOf(tree, node) {
   });
   return Array.from(bounds, ([feature, bound]) => {
     const name = report.features[feature];
-    const range = bound.hasAbove && bound.hasUpTo ? `${format(bound.above)} < ${name} ≤ ${format(bound.upTo)}`
-      : bound.hasUpTo ? `${name} ≤ ${format(bound.upTo)}` : `${name} > ${format(bound.above)}`;
+    const range =
+      bound.hasAbove && bound.hasUpTo
+        ? `${format(bound.above)} < ${name} ≤ ${format(bound.upTo)}`
+        : bound.hasUpTo
+          ? `${name} ≤ ${format(bound.upTo)}`
+          : `${name} > ${format(bound.above)}`;
     return range + (bound.missing && sawMissing.has(feature) ? " or missing" : "");
   });
 }
@@ -73,12 +95,16 @@ class TreeView {
     this.canvas = this.svg.append("g");
     this.links = this.canvas.append("g").attr("class", "links");
     this.nodes = this.canvas.append("g").attr("class", "nodes");
-    this.zoom = d3.zoom().scaleExtent([0.02, 3])
+    this.zoom = d3
+      .zoom()
+      .scaleExtent([0.02, 3])
       .filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey || this.hasFocus() : !event.button))
       .on("zoom", (event) => this.canvas.attr("transform", event.transform));
     this.svg.call(this.zoom).on("dblclick.zoom", null);
     this.svg.on("keydown", (event) => this.onKey(event));
-    this.svg.on("pointerdown.focus", () => this.svg.node().querySelector("[tabindex='0']")?.focus({ preventScroll: true }));
+    this.svg.on("pointerdown.focus", () =>
+      this.svg.node().querySelector("[tabindex='0']")?.focus({ preventScroll: true }),
+    );
     this.detailsOf = -1;
   }
 
@@ -119,29 +145,51 @@ class TreeView {
 
   draw() {
     const { tree } = this;
+    const hadFocus = this.hasFocus(); // which cards lose when they are put in order
     const root = d3.hierarchy(0, (node) => (this.open.has(node) ? [tree.left[node], tree.right[node]] : null));
-    d3.tree().nodeSize([CARD.down, CARD.across]).separation((a, b) => (a.parent === b.parent ? 1 : 1.15))(root);
+    d3
+      .tree()
+      .nodeSize([CARD.down, CARD.across])
+      .separation((a, b) => (a.parent === b.parent ? 1 : 1.15))(root);
     this.layout = new Map(root.descendants().map((item) => [item.data, item]));
-    this.order = Array.from(this.layout.keys()).sort((a, b) => this.layout.get(a).x - this.layout.get(b).x || tree.depth[a] - tree.depth[b]);
-    if (!this.layout.has(this.selected)) this.selected = ancestors(tree, this.selected).findLast((node) => this.layout.has(node));
-    const onPath = new Set(this.path), found = new Set(this.matches);
+    this.order = []; // from the root down, left before right: the order of reading and of arrow keys
+    root.eachBefore((item) => this.order.push(item.data));
+    if (!this.layout.has(this.selected))
+      this.selected = ancestors(tree, this.selected).findLast((node) => this.layout.has(node));
+    const onPath = new Set(this.path),
+      found = new Set(this.matches);
     const width = d3.scaleSqrt([0, tree.samples[0] || 1], [1, 9]);
     const link = d3.linkHorizontal();
-    const edges = this.links.selectAll("g").data(root.links(), (edge) => edge.target.data)
-      .join((enter) => enter.append("g").call((g) => { g.append("path"); g.append("text"); }))
+    const edges = this.links
+      .selectAll("g")
+      .data(root.links(), (edge) => edge.target.data)
+      .join((enter) =>
+        enter.append("g").call((g) => {
+          g.append("path");
+          g.append("text");
+        }),
+      )
       .attr("class", (edge) => (onPath.has(edge.target.data) ? "on-path" : null));
-    edges.select("path")
+    edges
+      .select("path")
       .attr("stroke-width", (edge) => width(tree.samples[edge.target.data]))
-      .attr("d", (edge) => link({ source: [edge.source.y + CARD.width, edge.source.x], target: [edge.target.y, edge.target.x] }));
-    edges.select("text")
-      .attr("x", (edge) => edge.target.y - 6).attr("y", (edge) => edge.target.x + (edge.target.data === tree.left[edge.source.data] ? -8 : 15))
+      .attr("d", (edge) =>
+        link({ source: [edge.source.y + CARD.width, edge.source.x], target: [edge.target.y, edge.target.x] }),
+      );
+    edges
+      .select("text")
+      .attr("x", (edge) => edge.target.y - 6)
+      .attr("y", (edge) => edge.target.x + (edge.target.data === tree.left[edge.source.data] ? -8 : 15))
       .attr("text-anchor", "end")
       .text((edge) => {
-        const isLeft = edge.target.data === tree.left[edge.source.data], split = edge.source.data;
+        const isLeft = edge.target.data === tree.left[edge.source.data],
+          split = edge.source.data;
         const takesMissing = sawMissing.has(tree.feature[split]) && isLeft === (tree.missingLeft[split] === 1);
         return (isLeft ? "yes" : "no") + (takesMissing ? ", missing" : "");
       });
-    this.nodes.selectAll("g.node").data(root.descendants(), (item) => item.data)
+    this.nodes
+      .selectAll("g.node")
+      .data(root.descendants(), (item) => item.data)
       .join((enter) => this.makeCards(enter))
       .attr("transform", (item) => `translate(${item.y},${item.x})`)
       .attr("aria-expanded", (item) => (tree.left[item.data] < 0 ? null : String(this.open.has(item.data))))
@@ -152,27 +200,61 @@ class TreeView {
       .classed("match", (item) => found.has(item.data))
       .call((cards) => {
         cards.select(".bar").attr("fill", (item) => this.color(tree.value[item.data]));
-        cards.select(".first").text((item) => this.title(item.data, 20)).classed("value", (item) => tree.feature[item.data] < 0);
+        cards
+          .select(".first")
+          .text((item) => this.title(item.data, 17))
+          .classed("value", (item) => tree.feature[item.data] < 0);
         cards.select(".second").text((item) => this.subtitle(item.data));
         cards.attr("aria-label", (item) => `${this.title(item.data, Infinity)}, ${this.subtitle(item.data)}`);
-        cards.select(".toggle text").text((item) => (this.open.has(item.data) ? "−" : tree.leaves[item.data] < 1000 ? tree.leaves[item.data] : "+"));
+        cards
+          .select(".toggle text")
+          .text((item) =>
+            this.open.has(item.data) ? "−" : tree.leaves[item.data] < 1000 ? tree.leaves[item.data] : "+",
+          );
         cards.select(".toggle").attr("display", (item) => (tree.left[item.data] < 0 ? "none" : null));
       });
-    this.nodes.selectAll("g.node").sort((a, b) => this.order.indexOf(a.data) - this.order.indexOf(b.data));
+    const rank = new Map(this.order.map((node, place) => [node, place]));
+    this.nodes.selectAll("g.node").sort((a, b) => rank.get(a.data) - rank.get(b.data));
+    if (hadFocus) this.card(this.selected).focus({ preventScroll: true });
   }
 
   makeCards(enter) {
-    const card = enter.append("g").attr("class", "node").attr("role", "treeitem").attr("data-node", (item) => this.tree.id[item.data]);
-    card.append("rect").attr("class", "card").attr("y", -CARD.height / 2).attr("width", CARD.width).attr("height", CARD.height).attr("rx", 7);
-    card.append("rect").attr("class", "bar").attr("x", 5).attr("y", -CARD.height / 2 + 5).attr("width", 4).attr("height", CARD.height - 10).attr("rx", 2);
+    const card = enter
+      .append("g")
+      .attr("class", "node")
+      .attr("role", "treeitem")
+      .attr("data-node", (item) => this.tree.id[item.data]);
+    card
+      .append("rect")
+      .attr("class", "card")
+      .attr("y", -CARD.height / 2)
+      .attr("width", CARD.width)
+      .attr("height", CARD.height)
+      .attr("rx", 7);
+    card
+      .append("rect")
+      .attr("class", "bar")
+      .attr("x", 5)
+      .attr("y", -CARD.height / 2 + 5)
+      .attr("width", 4)
+      .attr("height", CARD.height - 10)
+      .attr("rx", 2);
     card.append("text").attr("class", "first").attr("x", 17).attr("y", -4);
     card.append("text").attr("class", "second").attr("x", 17).attr("y", 14);
-    const toggle = card.append("g").attr("class", "toggle").attr("transform", `translate(${CARD.width},0)`).attr("aria-hidden", "true");
+    const toggle = card
+      .append("g")
+      .attr("class", "toggle")
+      .attr("transform", `translate(${CARD.width},0)`)
+      .attr("aria-hidden", "true");
     toggle.append("circle").attr("class", "touch").attr("r", 18);
     toggle.append("circle").attr("r", 11);
     toggle.append("text").attr("dy", "0.34em").attr("text-anchor", "middle");
     toggle.on("pointerdown", (event) => event.stopPropagation());
-    toggle.on("click", (event, item) => { event.stopPropagation(); this.select(item.data); this.toggle(item.data); });
+    toggle.on("click", (event, item) => {
+      event.stopPropagation();
+      this.select(item.data);
+      this.toggle(item.data);
+    });
     card.on("click", (event, item) => this.select(item.data));
     card.on("pointerenter", (event, item) => event.pointerType === "mouse" && this.describe(item.data));
     card.on("pointerleave", (event) => event.pointerType === "mouse" && this.describe(this.selected));
@@ -202,13 +284,19 @@ class TreeView {
 
   select(node, takeFocus = true) {
     this.selected = node;
-    this.nodes.selectAll("g.node").attr("tabindex", (item) => (item.data === node ? 0 : -1)).attr("aria-selected", (item) => String(item.data === node));
+    this.nodes
+      .selectAll("g.node")
+      .attr("tabindex", (item) => (item.data === node ? 0 : -1))
+      .attr("aria-selected", (item) => String(item.data === node));
     this.describe(node);
     if (takeFocus) this.card(node)?.focus({ preventScroll: true });
   }
 
   card(node) {
-    return this.nodes.selectAll("g.node").filter((item) => item.data === node).node();
+    return this.nodes
+      .selectAll("g.node")
+      .filter((item) => item.data === node)
+      .node();
   }
 
   openTo(node) {
@@ -230,14 +318,22 @@ class TreeView {
     this.draw();
     this.fit(0.1);
     const isCut = isOpen && nDrawn < tree.id.length;
-    setStatus(isCut ? `${count(nDrawn)} of ${count(tree.id.length)} nodes are drawn, the most at once; open others one by one.` : "");
+    setStatus(
+      isCut
+        ? `${count(nDrawn)} of ${count(tree.id.length)} nodes are drawn, the most at once; open others one by one.`
+        : "",
+    );
   }
 
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { tree, selected, order } = this;
-    const place = order.indexOf(selected), isOpen = this.open.has(selected);
-    const go = (node) => { this.select(node); this.reveal(node); };
+    const place = order.indexOf(selected),
+      isOpen = this.open.has(selected);
+    const go = (node) => {
+      this.select(node);
+      this.reveal(node);
+    };
     const actions = {
       ArrowDown: () => place + 1 < order.length && go(order[place + 1]),
       ArrowUp: () => place > 0 && go(order[place - 1]),
@@ -265,19 +361,23 @@ class TreeView {
     this.zoom.scaleBy(this.moving(), factor);
   }
 
-  bounds() {
-    const items = Array.from(this.layout.values());
+  bounds(nodes = this.layout.keys()) {
+    const items = Array.from(nodes, (node) => this.layout.get(node));
     const [top, bottom] = d3.extent(items, (item) => item.x);
     const right = d3.max(items, (item) => item.y) + CARD.width + 20;
     return { x: -12, y: top - CARD.down / 2, width: right + 12, height: bottom - top + CARD.down };
   }
 
-  // All that is drawn, as large as the view allows, but not smaller than `least`: then the root stands at the left.
-  fit(least) {
-    const { width, height } = this.size(), box = this.bounds();
+  // Nodes, as large as the view allows, but not smaller than `least`: then the root stands at the left.
+  fit(least, nodes = this.layout.keys()) {
+    const { width, height } = this.size(),
+      box = this.bounds(nodes);
     const scale = Math.max(least, Math.min(1, width / box.width, height / box.height));
     const x = box.width * scale <= width ? (width - box.width * scale) / 2 - box.x * scale : 8 - box.x * scale;
-    const y = box.height * scale <= height ? (height - box.height * scale) / 2 - box.y * scale : height / 2 - this.layout.get(0).x * scale;
+    const y =
+      box.height * scale <= height
+        ? (height - box.height * scale) / 2 - box.y * scale
+        : height / 2 - this.layout.get(0).x * scale;
     this.zoom.transform(this.svg, d3.zoomIdentity.translate(x, y).scale(scale));
   }
 
@@ -287,20 +387,32 @@ class TreeView {
 
   // Move no further than needed to see a node and, if it is open, its children.
   reveal(node) {
-    const item = this.layout.get(node), { width, height } = this.size(), at = d3.zoomTransform(this.svg.node());
+    const item = this.layout.get(node),
+      { width, height } = this.size(),
+      at = d3.zoomTransform(this.svg.node());
     const [left, top] = at.apply([item.y, item.x - CARD.height / 2]);
-    const [right, bottom] = at.apply([item.y + CARD.width + (item.children ? CARD.across : 16), item.x + CARD.height / 2]);
-    const shift = (low, high, size) => (low < 10 || high - low > size ? 10 - low : high > size - 10 ? size - 10 - high : 0);
+    const [right, bottom] = at.apply([
+      item.y + CARD.width + (item.children ? CARD.across : 16),
+      item.x + CARD.height / 2,
+    ]);
+    const shift = (low, high, size) =>
+      low < 10 || high - low > size ? 10 - low : high > size - 10 ? size - 10 - high : 0;
     const [dx, dy] = [shift(left, right, width), shift(top, bottom, height)];
     if (dx || dy) this.zoom.translateBy(this.moving(), dx / at.k, dy / at.k);
   }
 
   search(text) {
-    const { tree } = this, wanted = text.trim().toLowerCase();
+    const { tree } = this,
+      wanted = text.trim().toLowerCase();
     const fits = wanted ? report.features.map((name) => name.toLowerCase().includes(wanted)) : [];
     const exact = wanted ? report.features.map((name) => name.toLowerCase() === wanted) : [];
     const accepted = exact.some(Boolean) ? exact : fits;
-    this.matches = wanted ? d3.range(tree.id.length).filter((node) => accepted[tree.feature[node]]).sort((a, b) => tree.depth[a] - tree.depth[b]) : [];
+    this.matches = wanted
+      ? d3
+          .range(tree.id.length)
+          .filter((node) => accepted[tree.feature[node]])
+          .sort((a, b) => tree.depth[a] - tree.depth[b])
+      : [];
     this.match = -1;
     for (const node of this.matches) {
       if (this.open.size * 2 + 1 > MAX_DRAWN) break;
@@ -320,7 +432,9 @@ class TreeView {
     this.draw();
     this.describe(node);
     this.reveal(node);
-    setStatus(`${plural(this.matches.length, "split")} found; this is number ${this.match + 1}. Enter goes to the next.`);
+    setStatus(
+      `${plural(this.matches.length, "split")} found; this is number ${this.match + 1}. Enter goes to the next.`,
+    );
   }
 
   follow(place) {
@@ -331,7 +445,10 @@ class TreeView {
       this.openTo(this.selected);
     }
     this.draw();
-    if (place !== null) this.reveal(this.selected);
+    if (place !== null) {
+      this.fit(0.5, this.path);
+      this.reveal(this.selected);
+    }
     this.detailsOf = -1;
     this.describe(this.selected);
   }
@@ -339,10 +456,15 @@ class TreeView {
   describe(node) {
     if (this.detailsOf === node) return;
     this.detailsOf = node;
-    const { tree } = this, panel = byId("details"), isLeaf = tree.feature[node] < 0;
+    const { tree } = this,
+      panel = byId("details"),
+      isLeaf = tree.feature[node] < 0;
     const name = node === 0 ? "Root" : isLeaf ? "Leaf" : "Split";
-    const rule = ruleOf(tree, node), places = this.places(node);
-    const split = isLeaf ? [] : [["Splits at", `${report.features[tree.feature[node]]} ≤ ${format(tree.threshold[node])}`]];
+    const rule = ruleOf(tree, node),
+      places = this.places(node);
+    const split = isLeaf
+      ? []
+      : [["Splits at", `${report.features[tree.feature[node]]} ≤ ${format(tree.threshold[node])}`]];
     const facing = element("dl", { class: "facts" });
     facts(facing, [
       ...split,
@@ -358,7 +480,11 @@ class TreeView {
       ...(this.followed === null ? [] : [this.describePath()]),
       element("h3", {}, `${name} `, element("span", { class: "muted" }, `node ${tree.id[node]}`)),
       rule.length
-        ? element("ul", { class: "rule", "aria-label": "Rule of this node" }, ...rule.map((part) => element("li", {}, part)))
+        ? element(
+            "ul",
+            { class: "rule", "aria-label": "Rule of this node" },
+            ...rule.map((part) => element("li", {}, part)),
+          )
         : element("p", { class: "rule" }, "All rows."),
       facing,
       ...(places.length ? [strip] : []),
@@ -374,9 +500,14 @@ class TreeView {
   describePath() {
     const { tree, path, followed } = this;
     const steps = path.slice(0, -1).map((node, step) => {
-      const value = rows.values.get(tree.feature[node])[followed], isLeft = path[step + 1] === tree.left[node];
+      const value = rows.values.get(tree.feature[node])[followed],
+        isLeft = path[step + 1] === tree.left[node];
       const test = Number.isNaN(value) ? (isLeft ? "goes with ≤" : "goes with >") : isLeft ? "≤" : ">";
-      return element("li", {}, `${report.features[tree.feature[node]]} = ${format(value)} ${test} ${format(tree.threshold[node])}`);
+      return element(
+        "li",
+        {},
+        `${report.features[tree.feature[node]]} = ${format(value)} ${test} ${format(tree.threshold[node])}`,
+      );
     });
     return element(
       "div",

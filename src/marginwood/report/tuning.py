@@ -74,7 +74,10 @@ def _drawn_rows(forest: MaxMarginIntervalForest, y: FloatArray) -> Any:
 
 
 def _boosting_curve(model: MaxMarginIntervalBoosting, X: FloatArray, y: FloatArray) -> dict[str, Any]:
-    errors = [interval_hinge_loss(y, stage, loss=model.loss) for stage in model.staged_predict(X)]
+    total, errors = np.zeros(len(X)), []
+    for tree in model.estimators_:
+        total += tree.tree_.predict(X)
+        errors.append(interval_hinge_loss(y, model.init_ + total, loss=model.loss))
     lines = [_line("these data", np.arange(len(errors)) + 1, errors)]
     for name, scores in (("training, with margin", model.train_score_), ("validation", model.validation_score_)):
         if len(scores):

@@ -1,0 +1,342 @@
+"""What a report says: the dictionary behind the page, and the page as a text that no data can break out of."""
+
+import json
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marginwood import (
+    IntervalCART,
+    IntervalDummyRegressor,
+    L1IntervalRegression,
+    L1IntervalRegressionCV,
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
+    TransformationTree,
+    TransformationTreeCV,
+    interval_accuracy,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
+from marginwood.datasets import make_sine
+from marginwood.intervals import censoring_kind
+from marginwood.report import content as content_module
+from marginwood.report import trees as trees_module
+from marginwood.report import write_report
+from marginwood.report.content import describe
+from marginwood.report.page import render
+
+X, Y = make_sine(150, 3, random_state=0)
+X_NEW, Y_NEW = make_sine(90, 3, random_state=1)
+MODELS = {
+    "tree": MaxMarginIntervalTree(margin=0.1, max_leaf_nodes=12),
+    "tree cv": MaxMarginIntervalTreeCV(n_margins=4, cv=3),
+    "forest": MaxMarginIntervalForest(8, oob_score=True, random_state=0),
+    "median forest": MaxMarginIntervalForest(5, aggregation="median", random_state=0),
+    "boosting": MaxMarginIntervalBoosting(12, n_iter_no_change=3, random_state=0),
+    "linear": L1IntervalRegression(alpha=0.01),
+    "linear cv": L1IntervalRegressionCV(cv=3),
+    "constant": IntervalDummyRegressor(),
+    "cart": IntervalCART(cv=3, random_state=0),
+    "transformation": TransformationTree(),
+    "transformation cv": TransformationTreeCV(cv=3),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "oob_score")
+        return {name: model.fit(X, Y) for name, model in MODELS.items()}
+
+
+def numbers(column):
+    return np.array([float(value) for value in column])
+
+
+def content_of(page):
+    """The content of a page, as a browser finds it."""
+    (text,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text, parse_constant=lambda token: pytest.fail(f"{token} is no JSON"))
+
+
+def walk(table, values, row):
+    """The way of a row through a table of the report, by what the page holds and nothing else."""
+    path, at = [table["id"][0]], 0
+    while table["left"][at] >= 0:
+        value = float(values[str(table["feature"][at])][row])
+        is_left = bool(table["missing_left"][at]) if np.isnan(value) else value <= float(table["threshold"][at])
+        at = table["left"][at] if is_left else table["right"][at]
+        path.append(table["id"][at])
+    return path, float(table["value"][at])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_of_every_model_are_those_of_the_metrics(fitted, name):
+    content = content_of(render(describe(fitted[name], X_NEW, Y_NEW) | {"title": ""}))
+    prediction = fitted[name].predict(X_NEW)
+    assert content["model"] == type(fitted[name]).__name__
+    assert content["scores"]["d2"] == fitted[name].score(X_NEW, Y_NEW)
+    assert content["scores"]["mse"][0] == interval_mean_squared_error(Y_NEW, prediction)
+    assert content["scores"]["mae"][0] == interval_mean_absolute_error(Y_NEW, prediction)
+    assert content["scores"]["inside"][0] == interval_accuracy(Y_NEW, prediction)
+    assert numbers(content["rows"]["prediction"]).tolist() == prediction.tolist()
+    assert np.array_equal(np.column_stack([numbers(content["rows"][end]) for end in ("lower", "upper")]), Y_NEW)
+
+
+@pytest.mark.parametrize("name", ["tree", "tree cv", "transformation", "transformation cv"])
+def test_rows_walk_through_the_table_as_through_the_tree(fitted, name):
+    content = describe(fitted[name], X_NEW, Y_NEW)
+    (table,) = content["trees"]
+    paths = fitted[name].decision_path(X_NEW)
+    for row, prediction in enumerate(fitted[name].predict(X_NEW)):
+        path, value = walk(table, content["rows"]["values"], row)
+        assert path == paths[row].indices.tolist()
+        assert path[-1] == fitted[name].apply(X_NEW)[row]
+        assert value == prediction
+
+
+@pytest.mark.parametrize("name", ["forest", "median forest", "boosting"])
+def test_trees_of_an_ensemble_give_its_predictions_and_the_end_of_its_curve(fitted, name):
+    model, content = fitted[name], describe(fitted[name], X_NEW, Y_NEW)
+    assert content["n_trees"] == len(content["trees"]) == len(model.estimators_)
+    values = [[walk(table, content["rows"]["values"], row)[1] for row in range(90)] for table in content["trees"]]
+    combine = {"forest": np.mean, "median forest": np.median, "boosting": np.sum}[name]
+    first = model.init_ if name == "boosting" else 0.0
+    np.testing.assert_allclose(first + combine(values, axis=0), model.predict(X_NEW))
+    line = content["curve"]["lines"][0]
+    assert line["x"][-1] == len(model.estimators_)
+    np.testing.assert_allclose(line["y"][-1], interval_mean_squared_error(Y_NEW, model.predict(X_NEW)))
+
+
+def test_out_of_bag_errors_are_drawn_on_the_training_rows_only(fitted):
+    forest = fitted["forest"]
+    names = [line["name"] for line in describe(forest, X_NEW, Y_NEW)["curve"]["lines"]]
+    assert names == ["these data"]
+    _, oob = describe(forest, X, Y)["curve"]["lines"]
+    known = ~np.isnan(forest.oob_prediction_)
+    np.testing.assert_allclose(oob["y"][-1], interval_mean_squared_error(Y[known], forest.oob_prediction_[known]))
+
+
+def test_boosting_shows_what_it_scored_while_it_trained(fitted):
+    model = fitted["boosting"]
+    lines = {line["name"]: line["y"] for line in describe(model, X_NEW, Y_NEW)["curve"]["lines"]}
+    assert lines["training, with margin"] == model.train_score_.tolist()
+    assert lines["validation"] == model.validation_score_.tolist()
+
+
+def test_the_surface_holds_the_chosen_candidate_and_true_scores(fitted):
+    model, surface = fitted["tree cv"], describe(fitted["tree cv"], X, Y)["surface"]
+    chosen = surface["chosen"]
+    (part,) = [part for part in surface["losses"] if part["loss"] == chosen["loss"]]
+    row, column = chosen["row"], chosen["column"]
+    assert part["margins"][row] == model.best_params_["margin"]
+    assert float(part["alpha"][row][column]) == model.best_params_["ccp_alpha"]
+    assert part["score"][row][column] == model.best_score_
+    results = model.cv_results_
+    known = set(zip(results["param_ccp_alpha"], results["mean_test_score"], results["n_leaves"], strict=True))
+    for part in surface["losses"]:
+        for cells in zip(part["alpha"], part["score"], part["leaves"], strict=True):
+            assert {(float(alpha), score, leaves) for alpha, score, leaves in zip(*cells, strict=True)} <= known
+
+
+def test_a_search_that_knows_only_the_root_has_a_surface_of_one_column():
+    model = MaxMarginIntervalTreeCV(margins=[0.0], cv=2).fit(np.zeros((6, 1)), np.arange(6.0))
+    assert [
+        len(part["score"][0]) for part in describe(model, np.zeros((6, 1)), np.arange(6.0))["surface"]["losses"]
+    ] == [1, 1]
+
+
+def test_importances_and_weights_come_in_order_and_without_zeros(fitted):
+    importances = describe(fitted["tree"], X, Y)["importances"]
+    expected = fitted["tree"].feature_importances_
+    assert importances["value"] == sorted(expected[expected > 0], reverse=True)
+    assert [expected[feature] for feature in importances["feature"]] == importances["value"]
+    weights = describe(fitted["linear"], X, Y)["importances"]
+    assert weights["name"] == "weights"
+    assert weights["value"] == [fitted["linear"].coef_[feature] for feature in weights["feature"]]
+    assert describe(fitted["constant"], X, Y)["importances"] is None
+
+
+def test_errors_by_kind_add_up_to_all(fitted):
+    y = Y_NEW.copy()
+    y[0], y[1] = [1.0, 1.0], [-np.inf, np.inf]
+    content = describe(fitted["tree"], X_NEW, y)
+    kinds = censoring_kind(y)
+    assert {kind["kind"]: kind["rows"] for kind in content["kinds"]} == {
+        kind: int((kinds == kind).sum()) for kind in ("uncensored", "left", "right", "interval", "uninformative")
+    }
+    total = sum(kind["rows"] * kind["mse"] for kind in content["kinds"])
+    np.testing.assert_allclose(total / 90, content["scores"]["mse"][0])
+
+
+def test_what_tune_oob_tried_is_listed_with_the_best():
+    forest = MaxMarginIntervalForest(20, random_state=0).tune_oob(X, Y, margins=[0.0, 5.0])
+    tried = describe(forest, X, Y)["candidates"]
+    assert tried["names"] == ["margin"]
+    assert tried["rows"] == [["0.0"], ["5.0"]]
+    assert tried["errors"] == forest.tuning_results_["oob_mse"].tolist()
+    assert tried["rows"][tried["best"]] == [str(forest.margin)]
+
+
+def warnings_of(model, X, y):
+    return "\n".join(describe(model, X, y)["warnings"])
+
+
+def test_uninformative_rows_one_sided_leaves_and_unused_features_are_warned_of():
+    X = np.array([[0.0, 0], [1, 0], [2, 0]])
+    y = np.array([[0.0, 1], [5, np.inf], [5, np.inf]])
+    tree = MaxMarginIntervalTree().fit(X, y)
+    found = warnings_of(tree, X[:2], [(-np.inf, np.inf), (0, 1)])
+    assert "1 of 2 rows are (-inf, inf)" in found
+    assert "1 of 2 leaves are one-sided" in found
+    assert "splits on 1 of 2 features" in found
+    assert "as many" not in found
+    assert "trained on 3 rows, as many" in warnings_of(tree, X, y)
+    assert warnings_of(MaxMarginIntervalTree().fit(X[:, :1], [(0, 1), (5, 6), (5, 6)]), X[:2, :1], [(0, 1)] * 2) == ""
+
+
+def test_missing_and_infinite_features_are_warned_of_by_name():
+    frame = pd.DataFrame({"dose": [0.0, 1, 2], "age": [3.0, 4, 5]})
+    tree = MaxMarginIntervalTree().fit(frame, [0.0, 1, 2])
+    found = warnings_of(tree, frame.replace({"dose": {1: np.nan}, "age": {4: np.inf}}), [0.0, 1, 2])
+    assert "Features dose have missing values here and had none in training" in found
+    assert "Features age hold infinities" in found
+
+
+def test_nan_and_infinities_everywhere_give_valid_json_and_the_right_paths():
+    rng = np.random.RandomState(0)
+    X = rng.choice([-np.inf, np.inf, np.nan, 0.0, 1.0], size=(80, 3))
+    y = np.sort(rng.choice([-np.inf, 0.0, 1.0, 2.0, np.inf], size=(80, 2)), axis=1)
+    y[(y[:, 0] == y[:, 1]) & np.isinf(y[:, 0])] = [-np.inf, np.inf]
+    with pytest.warns(UserWarning, match="rows are"):
+        tree = MaxMarginIntervalTree().fit(X, y)
+    assert np.isinf(tree.tree_.value_low).any()
+    content = content_of(render(describe(tree, X, y) | {"title": ""}))
+    for row in range(80):
+        assert (
+            walk(content["trees"][0], content["rows"]["values"], row)[0] == tree.decision_path(X)[row].indices.tolist()
+        )
+
+
+@pytest.mark.parametrize("y", [[(-1e150, np.inf)], [(1e150, np.inf)], [0.0]])
+def test_one_row_makes_a_report(fitted, y):
+    for model in fitted.values():
+        content_of(render(describe(model, X_NEW[:1], y) | {"title": ""}))
+
+
+def test_rows_that_all_say_nothing_are_refused(fitted):
+    with pytest.raises(ValueError, match=r"all 2 rows are \(-inf, inf\)"):
+        describe(fitted["tree"], X_NEW[:2], [(-np.inf, np.inf)] * 2)
+
+
+def test_many_rows_are_thinned_but_the_worst_stay(fitted, monkeypatch):
+    monkeypatch.setattr(content_module, "MAX_ROWS", 30)
+    content = describe(fitted["tree"], X_NEW, Y_NEW)
+    rows, error = (
+        content["rows"],
+        np.abs(np.clip(fitted["tree"].predict(X_NEW), *Y_NEW.T) - fitted["tree"].predict(X_NEW)),
+    )
+    assert content["n_rows"] == 90
+    assert 30 <= len(rows["row"]) <= 40
+    assert rows["row"] == sorted(set(rows["row"]))
+    assert set(rows["worst"]) <= set(rows["row"])
+    assert rows["worst"][0] == np.argmax(error)
+    assert numbers(rows["error"]).tolist() == error[rows["row"]].tolist()
+    monkeypatch.setattr(content_module, "MAX_CELLS", 3)
+    assert len(describe(fitted["tree"], X_NEW, Y_NEW)["rows"]["row"]) <= 11
+
+
+def test_too_many_trees_and_too_large_a_tree_are_cut_and_said_so(fitted, monkeypatch):
+    forest, tree = fitted["forest"], fitted["tree"]
+    sizes = [part.tree_.node_count for part in forest.estimators_]
+    monkeypatch.setattr(trees_module, "MAX_NODES", sum(sizes[:3]))
+    assert len(describe(forest, X, Y)["trees"]) == 3
+    assert f"first 3 of {len(sizes)} trees" in warnings_of(forest, X, Y)
+    monkeypatch.setattr(trees_module, "MAX_NODES", 6)
+    content = describe(tree, X, Y)
+    (table,) = content["trees"]
+    assert len(table["id"]) <= 6
+    assert f"top {len(table['id'])} of the {tree.tree_.node_count} nodes" in warnings_of(tree, X, Y)
+    for row in range(150):
+        path, full = walk(table, content["rows"]["values"], row)[0], tree.decision_path(X)[row].indices.tolist()
+        assert path == full[: len(path)]
+
+
+EMPTY_PAGE = render({})
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "$script ${content} $$",
+    "\"'`\\",
+    "a\u2028b\u2029c\x00\ud800",
+    "NaN",
+    "Infinity",
+    "",
+]
+
+
+@given(
+    names=st.lists(st.text() | st.sampled_from(HOSTILE), min_size=3, max_size=3),
+    title=st.text() | st.sampled_from(HOSTILE),
+)
+def test_names_reach_the_page_as_they_are_and_never_as_markup(names, title):
+    content = {"features": names, "title": title, "threshold": ["NaN", "-Infinity", 1.5]}
+    page = render(content)
+    assert content_of(page) == content
+    block = page.split('id="content">')[1].split("</script>")[0]
+    assert not set("<>&\u2028\u2029") & set(block)
+    assert page.encode().count(b"</script>") == EMPTY_PAGE.count("</script>")
+
+
+def test_names_that_look_like_numbers_stay_names():
+    frame = pd.DataFrame(X, columns=["NaN", "Infinity", "<script>"])
+    content = content_of(render(describe(MaxMarginIntervalTree().fit(frame, Y), frame, Y) | {"title": "-Infinity"}))
+    assert content["features"] == ["NaN", "Infinity", "<script>"]
+
+
+def test_the_page_allows_its_own_scripts_and_nothing_from_elsewhere():
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', EMPTY_PAGE).group(1)
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    without_licences = re.sub(r"https://d3js.org v[\d.]+", "", EMPTY_PAGE)
+    assert not re.search(r"(src|href)=[\"']?(?!data:,)[^ \"']*//", without_licences)
+    assert "Mike Bostock" in EMPTY_PAGE
+
+
+def test_the_same_model_and_data_give_the_same_page(fitted):
+    pages = [render(describe(fitted["forest"], X, Y) | {"title": "x"}) for _ in range(2)]
+    assert pages[0] == pages[1]
+
+
+def test_a_report_is_written_whole_or_not_at_all(fitted, tmp_path):
+    path = tmp_path / "report.html"
+    write_report(fitted["tree"], X, Y, path, title="sine")
+    assert content_of(path.read_text(encoding="utf-8"))["title"] == "sine"
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="same number of rows, got 150 in X and 149 in y"):
+        write_report(fitted["tree"], X, Y[1:], path)
+    with pytest.raises(IsADirectoryError):
+        write_report(fitted["tree"], X, Y, tmp_path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_model_of_another_package_is_refused():
+    with pytest.raises(TypeError, match="expected a fitted estimator of marginwood, got str"):
+        describe("tree", X, Y)
+
+
+def test_a_frame_is_taken_without_warnings():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for model in (MaxMarginIntervalTree(), MaxMarginIntervalForest(3), MaxMarginIntervalBoosting(3)):
+        assert describe(model.fit(frame, Y), frame, Y)["features"] == ["a", "b", "c"]

@@ -1,0 +1,385 @@
+"""The report in a real browser: a headless Chromium clicks, types and looks. Pictures are kept in build/."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
+from marginwood._core.predict import depths
+from marginwood.datasets import make_sine
+from marginwood.report import write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PICTURES = Path(__file__).parents[1] / "build" / "report-screenshots"
+HOSTILE = "<script>alert(1)</script>"
+NAMES = ["dose (mg)", "age", HOSTILE, "<img src=x onerror=alert(2)>"]
+
+
+def make_data(n_rows, seed):
+    """Rows with missing values, and an effect of every feature."""
+    X, y = make_sine(n_rows, len(NAMES), random_state=seed)
+    y = y + 2.0 * (X[:, 1:2] > 5) + 3.0 * (X[:, 2:3] > 3) * (X[:, 3:4] > 6)
+    X[::11, 0] = np.nan
+    return pd.DataFrame(X, columns=NAMES), y
+
+
+X, Y = make_data(240, 0)
+X_NEW, Y_NEW = make_data(120, 1)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {
+        "tree": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(X, Y),
+        "small": MaxMarginIntervalTree(max_leaf_nodes=6).fit(X, Y),
+        "forest": MaxMarginIntervalForest(6, random_state=0).fit(X, Y),
+    }
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"no browser found; looked for {', '.join(BROWSERS)}")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, models):
+    path = tmp_path_factory.mktemp("reports")
+    for name, model in models.items():
+        write_report(model, X_NEW, Y_NEW, path / f"{name}.html", title="patients.csv")
+    return path
+
+
+@pytest.fixture
+def open_page(browser, folder):
+    """Open a report; at the end nothing may have been logged, raised, asked or fetched."""
+    contexts, troubles = [], []
+
+    def open_report(name, *, width=1280, height=900, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
+        page = context.new_page()
+        address = (folder / f"{name}.html").as_uri()
+        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: request.url != address and troubles.append(f"request: {request.url}"))
+        page.goto(address)
+        contexts.append(context)
+        return page
+
+    yield open_report
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def keep_picture(page, name, **options):
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name}.png", **options)
+
+
+def ids(page, selector):
+    """Numbers of the nodes that a selector finds."""
+    return sorted(page.eval_on_selector_all(selector, "cards => cards.map(card => Number(card.dataset.node))"))
+
+
+def path_of(model, row):
+    return sorted(model.decision_path(X_NEW)[row].indices.tolist())
+
+
+def test_a_click_opens_and_closes_a_node(open_page):
+    page = open_page("tree")
+    assert ids(page, ".node")[0] == 0
+    everything = ids(page, ".node")
+    root = page.locator("[data-node='0']")
+    assert root.get_attribute("aria-expanded") == "true"
+    root.locator(".toggle").click()
+    assert ids(page, ".node") == [0]
+    assert root.get_attribute("aria-expanded") == "false"
+    root.locator(".toggle").click()
+    assert ids(page, ".node") == everything
+    page.click("#collapse")
+    assert ids(page, ".node") == [0]
+
+
+def test_a_tree_can_be_opened_to_its_last_leaf(open_page, models):
+    page, n_nodes = open_page("forest"), models["forest"].estimators_[0].tree_.node_count
+    assert page.locator(".node").count() < n_nodes
+    page.click("#expand")
+    assert ids(page, ".node") == list(range(n_nodes))
+    keep_picture(page, "expanded")
+
+
+def test_pointing_at_a_node_shows_its_rule_and_the_intervals_in_it(open_page, models):
+    page, tree = open_page("small"), models["small"].tree_
+    leaf = int(models["small"].apply(X_NEW)[0])
+    page.locator(f"[data-node='{leaf}'] .card").hover()
+    details = page.locator("#details")
+    assert f"node {leaf}" in details.inner_text()
+    assert f"Training rows\n{tree.n_node_samples[leaf]}" in details.inner_text()
+    n_rows = int((models["small"].apply(X_NEW) == leaf).sum())
+    assert f"Intervals of {n_rows} rows of these data" in details.inner_text()
+    assert details.locator(".strip path.inside").get_attribute("d")
+    rules = details.locator(".rule li").all_inner_texts()
+    used = {NAMES[tree.feature[node]] for node in path_of(models["small"], 0)[:-1] if tree.feature[node] >= 0}
+    assert len(rules) == len({name for name in used if any(name in rule for rule in rules)}) == len(used)
+    page.locator("h1").hover()
+    assert "node 0" in details.inner_text()
+    assert "All rows." in details.inner_text()
+
+
+def test_a_search_finds_the_splits_on_a_feature_and_enter_walks_through_them(open_page, models):
+    page, tree = open_page("tree"), models["tree"].tree_
+    page.fill("#feature-search", "AGE")
+    expected = np.flatnonzero(tree.feature == 1).tolist()
+    assert len(expected) > 1
+    assert ids(page, ".node.match") == expected
+    assert f"{len(expected)} splits found; this is number 1" in page.inner_text("#tree-status")
+    first = ids(page, ".node[aria-selected='true']")
+    page.press("#feature-search", "Enter")
+    assert "this is number 2" in page.inner_text("#tree-status")
+    assert ids(page, ".node[aria-selected='true']") != first
+    keep_picture(page, "search")
+    page.fill("#feature-search", "no such thing")
+    assert ids(page, ".node.match") == []
+    assert "No split" in page.inner_text("#tree-status")
+
+
+@pytest.mark.parametrize("row", [0, 1, 77])
+def test_the_path_of_a_row_is_the_decision_path(open_page, models, row):
+    page, model = open_page("tree"), models["tree"]
+    page.fill("#row-number", str(row))
+    path = path_of(model, row)
+    assert ids(page, ".node.on-path") == path
+    shown = page.inner_text("#sample-path")
+    assert f"Path of row {row}" in shown
+    steps = page.locator("#sample-path li").all_inner_texts()
+    features = [NAMES[model.tree_.feature[node]] for node in path[:-1]]
+    assert len(steps) == len(features)
+    assert all(step.startswith(f"{name} = ") for step, name in zip(steps, features, strict=True))
+    assert ("= missing goes with" in shown) == X_NEW.loc[row, features].isna().any()
+    keep_picture(page, f"path-{row}")
+    page.fill("#row-number", "")
+    assert ids(page, ".node.on-path") == []
+
+
+def test_a_row_that_is_not_there_is_named(open_page):
+    page = open_page("tree")
+    for text in ("120", "-1", "1.5"):
+        page.fill("#row-number", text)
+        assert f"There is no row {text}; rows are counted from 0 to 119" in page.inner_text("#tree-status")
+
+
+def test_a_row_of_the_chart_or_of_the_largest_errors_is_followed(open_page, models):
+    page = open_page("tree")
+    chart = page.locator("#prediction-chart")
+    chart.hover(position={"x": 500, "y": 100})
+    caption = page.inner_text("#prediction-caption")
+    row = int(caption.split(":")[0].removeprefix("Row "))
+    chart.click(position={"x": 500, "y": 100})
+    assert ids(page, ".node.on-path") == path_of(models["tree"], row)
+    button = page.locator("#worst button").first
+    button.click()
+    assert ids(page, ".node.on-path") == path_of(models["tree"], int(button.inner_text()))
+
+
+def test_the_chart_can_leave_out_the_rows_that_are_right(open_page, models):
+    page = open_page("tree")
+    assert "120 rows, by prediction" in page.text_content("#prediction-chart")
+    page.check("#only-outside")
+    predicted = models["tree"].predict(X_NEW)
+    n_outside = int(((predicted < Y_NEW[:, 0]) | (predicted > Y_NEW[:, 1])).sum())
+    assert f"{n_outside} rows, by prediction" in page.text_content("#prediction-chart")
+
+
+def test_the_keyboard_alone_walks_searches_and_follows(open_page, models):
+    page, tree = open_page("tree"), models["tree"].tree_
+
+    def selected():
+        return page.evaluate("Number(document.activeElement.dataset.node)")
+
+    page.focus("#zoom-fit")
+    page.keyboard.press("Tab")
+    assert selected() == 0
+    page.keyboard.press("ArrowRight")
+    assert selected() == tree.children_left[0]
+    assert f"node {tree.children_left[0]}" in page.inner_text("#details")
+    page.keyboard.press("ArrowLeft")  # closes it
+    page.keyboard.press("ArrowLeft")  # goes to its parent
+    assert selected() == 0
+    page.keyboard.press("Enter")
+    assert ids(page, ".node") == [0]
+    page.keyboard.press("Space")
+    page.keyboard.press("End")
+    last = 0
+    while tree.children_right[last] >= 0:
+        last = tree.children_right[last]
+    assert selected() == last
+    page.keyboard.press("ArrowUp")
+    assert selected() == last - 1  # its sibling, a leaf
+    page.keyboard.press("Home")
+    assert selected() == 0
+    page.focus("#feature-search")
+    page.keyboard.type("age")
+    page.keyboard.press("Enter")
+    assert ids(page, ".node.match") == np.flatnonzero(tree.feature == 1).tolist()
+    page.keyboard.press("Tab")
+    page.keyboard.type("5")
+    assert ids(page, ".node.on-path") == path_of(models["tree"], 5)
+    page.focus("#prediction-chart")
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    last = int(np.lexsort((np.arange(120), models["tree"].predict(X_NEW)))[-1])
+    assert page.input_value("#row-number") == str(last)
+    assert page.get_attribute("#prediction-chart", "aria-valuetext").startswith(f"Row {last}: predicted")
+
+
+def scale_of(page):
+    return page.evaluate("d3.zoomTransform(document.getElementById('tree-view')).k")
+
+
+def test_the_tree_is_zoomed_by_buttons_keys_and_wheel(open_page):
+    page = open_page("tree")
+    scales = [scale_of(page)]
+    page.click("#zoom-in")
+    scales.append(scale_of(page))
+    page.focus("[data-node='0']")
+    page.keyboard.press("+")
+    scales.append(scale_of(page))
+    page.locator("#tree-view").hover(position={"x": 20, "y": 20})
+    page.mouse.wheel(0, -200)
+    page.wait_for_function(
+        "before => d3.zoomTransform(document.getElementById('tree-view')).k > before", arg=scales[-1]
+    )
+    scales.append(scale_of(page))
+    assert scales == sorted(set(scales))
+    page.keyboard.press("-")
+    page.click("#zoom-out")
+    assert scale_of(page) < scales[-1]
+    page.keyboard.press("0")
+    assert page.locator(".node .card").first.is_visible()
+
+
+def test_the_wheel_scrolls_the_page_until_the_tree_is_used(open_page):
+    page = open_page("tree", height=600)
+    page.locator("#tree-view").hover(position={"x": 20, "y": 20})
+    scale, before = scale_of(page), page.evaluate("scrollY")
+    page.mouse.wheel(0, 200)
+    page.wait_for_function("before => scrollY > before", arg=before)
+    assert scale_of(page) == scale
+
+
+def test_names_from_the_data_are_text(open_page):
+    page = open_page("tree")
+    page.click("#expand")
+    assert page.locator("#importances").get_by_text(HOSTILE, exact=True).count() == 1
+    assert page.locator("#data").get_by_text(NAMES[3], exact=True).count() == 1
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 3
+    page.fill("#feature-search", HOSTILE)
+    assert f"{HOSTILE} ≤ " in page.inner_text("#details")
+
+
+def test_the_page_says_what_the_model_scored_and_was_tuned_by(open_page, models):
+    page = open_page("tree")
+    assert page.inner_text("h1") == "MaxMarginIntervalTreeCV"
+    assert f"{models['tree'].score(X_NEW, Y_NEW):.4g}" in page.inner_text("#scores")
+    assert page.locator("#surfaces svg").count() == 2
+    assert page.locator("#surfaces rect.chosen").count() == 1
+    caption = page.inner_text("#surface-caption")
+    assert caption.startswith(models["tree"].best_params_["loss"].replace("_", " "))
+    assert f"{-models['tree'].best_score_:.4g}" in caption
+    page.locator("#surfaces svg").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#surface-caption") != caption
+
+
+def test_any_tree_of_a_forest_can_be_chosen(open_page, models):
+    page = open_page("forest")
+    assert page.locator("#curve path.line").count() == 1
+    page.fill("#row-number", "3")
+    for number in (0, 4):
+        page.select_option("#tree-number", str(number))
+        tree = models["forest"].estimators_[number]
+        assert ids(page, ".node.on-path") == path_of(tree, 3)
+    assert page.locator("#tree-number option").count() == 6
+    keep_picture(page, "forest", full_page=True)
+
+
+@pytest.mark.parametrize("name", ["tree", "forest"])
+def test_a_phone_needs_no_sideways_scrolling(open_page, name):
+    page = open_page(name, width=360, height=740, has_touch=True, is_mobile=True)
+    page.fill("#row-number", "3")
+    page.locator("[data-node='0'] .toggle").dispatch_event("click")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("innerWidth") == 360
+    keep_picture(page, f"{name}-phone", full_page=True)
+
+
+def test_dark_and_light_have_colours_of_their_own_and_paper_is_light(open_page):
+    colours = {}
+    for scheme in ("light", "dark"):
+        page = open_page("tree", color_scheme=scheme)
+        colours[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        keep_picture(page, scheme, full_page=True)
+    assert colours["light"] != colours["dark"]
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator(".toolbar").is_visible()
+
+
+def test_printing_shows_all_that_is_open_and_leaves_the_view_as_it_was(open_page):
+    page = open_page("tree")
+    before = page.get_attribute("#tree-view > g", "transform")
+    page.evaluate(
+        "addEventListener('beforeprint', () => (window.box = document.querySelector('#tree-view').outerHTML))"
+    )
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.pdf(path=PICTURES / "print.pdf", format="A4")
+    assert "viewBox=" in page.evaluate("box.trim().split('>')[0]")
+    assert page.get_attribute("#tree-view", "viewBox") is None
+    assert page.get_attribute("#tree-view > g", "transform") == before
+
+
+def test_a_deep_and_a_huge_tree_open_at_once_and_draw_a_part(open_page, folder):
+    X = np.arange(12000.0).reshape(-1, 1)
+    huge = MaxMarginIntervalTree().fit(X, np.random.RandomState(0).permutation(12000).astype(float))
+    assert huge.get_n_leaves() > 5000
+    write_report(huge, X, np.zeros(12000), folder / "huge.html")
+    page = open_page("huge")
+    assert page.locator(".node").count() == (depths(huge.tree_.nodes) <= 3).sum()
+    page.click("#expand")
+    assert 700 < page.locator(".node").count() <= 800
+    assert "the most at once" in page.inner_text("#tree-status")
+    row = 11999
+    page.fill("#row-number", str(row))
+    assert ids(page, ".node.on-path") == sorted(huge.decision_path(X[[row]]).indices.tolist())
+    page.fill("#row-number", "3")
+    assert "Row 3 is not on this page" in page.inner_text("#tree-status")
+    stairs = MaxMarginIntervalTree().fit(X[:70], 3.0 ** np.arange(70))
+    assert stairs.get_depth() >= 60
+    write_report(stairs, X[:70], 3.0 ** np.arange(70), folder / "deep.html")
+    page = open_page("deep")
+    page.click("#expand")
+    assert page.locator(".node").count() == stairs.tree_.node_count
+    page.fill("#row-number", "0")
+    assert ids(page, ".node.on-path") == sorted(stairs.decision_path(X[[0]]).indices.tolist())
