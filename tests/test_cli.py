@@ -159,6 +159,22 @@ def test_every_model_is_fitted_tuned_shown_and_scored(call, folder, tmp_path, ve
         code, out, log = call(*words)
         assert code == 0, log
         assert "age" in out or "interval" in out
+    assert call("report", tmp_path / "m.mw", folder / "train.csv", "--out", tmp_path / "r.html")[0] == 0
+
+
+def test_a_report_is_written_for_the_columns_that_the_model_was_trained_on(folder, tmp_path):
+    result = run("report", folder / "tree.mw", folder / "train.csv", "--out", tmp_path / "report.html")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == b""
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '"features":["dose (mg)","age","x3","x4"]' in page
+    assert '"title":"train.csv"' in page
+    assert_one_line(
+        run("report", folder / "tree.mw", folder / "new.csv", "--out", tmp_path / "none.html"),
+        1,
+        "no column named 'lo'",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_events_folders_and_chosen_columns(call, tmp_path):
@@ -249,6 +265,7 @@ USAGE = {
     "no target": ["fit", "train.csv", "--out", "m.mw"],
     "half of the events": ["fit", "train.csv", "--time", "age", "--out", "m.mw"],
     "no output": ["fit", "train.csv", *TARGET],
+    "a report without a place": ["report", "tree.mw", "train.csv"],
     "a negative margin": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--margin", "-1"],
     "an option of another model": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--learning-rate", "0.1"],
     "a fold count for a forest": ["tune", "train.csv", *TARGET, "--out", "m.mw", "--model", "forest", "--cv", "3"],

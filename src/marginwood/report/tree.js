@@ -1,7 +1,7 @@
 "use strict";
 // The interactive tree. Only nodes whose ancestors are all open are drawn, so that huge trees stay light.
 
-const CARD = { width: 172, height: 46, across: 252, down: 58 };
+const CARD = { width: 172, height: 46, across: 260, down: 58 };
 const MAX_DRAWN = 800; // nodes that "Expand all" and a search open at most
 const OPEN_DEPTH = 3;
 
@@ -364,8 +364,8 @@ class TreeView {
   bounds(nodes = this.layout.keys()) {
     const items = Array.from(nodes, (node) => this.layout.get(node));
     const [top, bottom] = d3.extent(items, (item) => item.x);
-    const right = d3.max(items, (item) => item.y) + CARD.width + 20;
-    return { x: -12, y: top - CARD.down / 2, width: right + 12, height: bottom - top + CARD.down };
+    const right = d3.max(items, (item) => item.y) + CARD.width + 28;
+    return { x: -24, y: top - CARD.down / 2, width: right + 24, height: bottom - top + CARD.down };
   }
 
   // Nodes, as large as the view allows, but not smaller than `least`: then the root stands at the left.
