@@ -27,6 +27,7 @@ ARGUMENTS = [
 PICTURES = Path(__file__).parents[1] / "build" / "report-screenshots"
 HOSTILE = "<script>alert(1)</script>"
 NAMES = ["dose (mg)", "age", HOSTILE, "<img src=x onerror=alert(2)>"]
+PLAIN_NAMES = ["dose (mg)", "age", "marker A", "marker B"]
 
 
 def make_data(n_rows, seed):
@@ -45,6 +46,7 @@ X_NEW, Y_NEW = make_data(120, 1)
 def models():
     return {
         "tree": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(X, Y),
+        "patients": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(X.set_axis(PLAIN_NAMES, axis=1), Y),
         "small": MaxMarginIntervalTree(max_leaf_nodes=6).fit(X, Y),
         "forest": MaxMarginIntervalForest(6, random_state=0).fit(X, Y),
     }
@@ -65,7 +67,8 @@ def browser():
 def folder(tmp_path_factory, models):
     path = tmp_path_factory.mktemp("reports")
     for name, model in models.items():
-        write_report(model, X_NEW, Y_NEW, path / f"{name}.html", title="patients.csv")
+        rows = X_NEW.set_axis(model.feature_names_in_, axis=1)
+        write_report(model, rows, Y_NEW, path / f"{name}.html", title="patients.csv")
     return path
 
 
@@ -103,7 +106,8 @@ def ids(page, selector):
 
 
 def path_of(model, row):
-    return sorted(model.decision_path(X_NEW)[row].indices.tolist())
+    rows = X_NEW.set_axis(model.feature_names_in_, axis=1)
+    return sorted(model.decision_path(rows)[row].indices.tolist())
 
 
 def test_a_click_opens_and_closes_a_node(open_page):
@@ -117,8 +121,10 @@ def test_a_click_opens_and_closes_a_node(open_page):
     assert root.get_attribute("aria-expanded") == "false"
     root.locator(".toggle").click()
     assert ids(page, ".node") == everything
+    page.locator("[data-node='2'] .card").click()
     page.click("#collapse")
     assert ids(page, ".node") == [0]
+    assert "node 0" in page.inner_text("#details")
 
 
 def test_a_tree_can_be_opened_to_its_last_leaf(open_page, models):
@@ -166,19 +172,19 @@ def test_a_search_finds_the_splits_on_a_feature_and_enter_walks_through_them(ope
 
 @pytest.mark.parametrize("row", [0, 1, 77])
 def test_the_path_of_a_row_is_the_decision_path(open_page, models, row):
-    page, model = open_page("tree"), models["tree"]
+    page, model = open_page("patients", height=1020), models["patients"]
     page.fill("#row-number", str(row))
     path = path_of(model, row)
     assert ids(page, ".node.on-path") == path
     shown = page.inner_text("#sample-path")
     assert f"Path of row {row}" in shown
     steps = page.locator("#sample-path li").all_inner_texts()
-    features = [NAMES[model.tree_.feature[node]] for node in path[:-1]]
+    features = [PLAIN_NAMES[model.tree_.feature[node]] for node in path[:-1]]
     assert len(steps) == len(features)
     assert all(step.startswith(f"{name} = ") for step, name in zip(steps, features, strict=True))
-    assert ("= missing goes with" in shown) == X_NEW.loc[row, features].isna().any()
+    assert ("= missing goes with" in shown) == X_NEW.set_axis(PLAIN_NAMES, axis=1).loc[row, features].isna().any()
     if row == 0:
-        keep_picture(page, "path")
+        keep_picture(page, "path")  # the README's
     page.fill("#row-number", "")
     assert ids(page, ".node.on-path") == []
 
@@ -317,11 +323,13 @@ def test_the_page_says_what_the_model_scored_and_was_tuned_by(open_page, models)
 def test_any_tree_of_a_forest_can_be_chosen(open_page, models):
     page = open_page("forest")
     assert page.locator("#curve path.line").count() == 1
-    page.fill("#row-number", "3")
-    for number in (0, 4):
+    for number in (4, 0):
         page.select_option("#tree-number", str(number))
         tree = models["forest"].estimators_[number]
+        assert f"Training rows\n{tree.tree_.n_node_samples[0]}" in page.inner_text("#details")
+        page.fill("#row-number", "3")
         assert ids(page, ".node.on-path") == path_of(tree, 3)
+        page.fill("#row-number", "")
     assert page.locator("#tree-number option").count() == 6
     keep_picture(page, "forest", full_page=True)
 

@@ -19,7 +19,7 @@ from marginwood.report.content import describe
 
 __all__ = ["render", "write_report"]
 
-SCRIPTS = ("basics.js", "charts.js", "tree.js", "page.js")
+SCRIPTS = ("basics.js", "charts.js", "nodes.js", "tree.js", "page.js")
 
 
 def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, title: str = "") -> None:

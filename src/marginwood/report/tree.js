@@ -5,90 +5,6 @@ const CARD = { width: 172, height: 46, across: 260, down: 58 };
 const MAX_DRAWN = 800; // nodes that "Expand all" and a search open at most
 const OPEN_DEPTH = 3;
 
-function readTree(raw) {
-  const tree = {
-    id: raw.id,
-    left: raw.left,
-    right: raw.right,
-    feature: raw.feature,
-    samples: raw.samples,
-    missingLeft: raw.missing_left,
-    threshold: numbers(raw.threshold),
-    value: numbers(raw.value),
-    low: numbers(raw.low),
-    high: numbers(raw.high),
-    cost: numbers(raw.cost),
-    parent: new Int32Array(raw.id.length).fill(-1),
-    depth: new Int32Array(raw.id.length),
-    leaves: new Int32Array(raw.id.length),
-  };
-  const size = raw.id.length;
-  for (let node = 0; node < size; node++) {
-    if (tree.left[node] < 0) continue;
-    for (const child of [tree.left[node], tree.right[node]]) {
-      tree.parent[child] = node;
-      tree.depth[child] = tree.depth[node] + 1;
-    }
-  }
-  for (let node = size - 1; node >= 0; node--) {
-    if (tree.left[node] < 0) tree.leaves[node] = 1;
-    if (node > 0) tree.leaves[tree.parent[node]] += tree.leaves[node];
-  }
-  return tree;
-}
-
-function goesLeft(tree, node, place) {
-  const value = rows.values.get(tree.feature[node])[place];
-  return Number.isNaN(value) ? tree.missingLeft[node] === 1 : value <= tree.threshold[node];
-}
-
-function pathOf(tree, place) {
-  const path = [0];
-  for (let node = 0; tree.left[node] >= 0; path.push(node)) {
-    node = goesLeft(tree, node, place) ? tree.left[node] : tree.right[node];
-  }
-  return path;
-}
-
-function ancestors(tree, node) {
-  const path = [];
-  for (let at = node; at >= 0; at = tree.parent[at]) path.unshift(at);
-  return path;
-}
-
-// The conditions on the way to a node, one per feature.
-function ruleOf(tree, node) {
-  const bounds = new Map();
-  const path = ancestors(tree, node);
-  path.slice(0, -1).forEach((split, step) => {
-    const feature = tree.feature[split],
-      isLeft = path[step + 1] === tree.left[split];
-    const bound = bounds.get(feature) ?? {
-      above: -Infinity,
-      upTo: Infinity,
-      missing: true,
-      hasAbove: false,
-      hasUpTo: false,
-    };
-    if (isLeft) Object.assign(bound, { upTo: Math.min(bound.upTo, tree.threshold[split]), hasUpTo: true });
-    else Object.assign(bound, { above: Math.max(bound.above, tree.threshold[split]), hasAbove: true });
-    bound.missing &&= isLeft === (tree.missingLeft[split] === 1);
-    bounds.set(feature, bound);
-  });
-  return Array.from(bounds, ([feature, bound]) => {
-    const name = report.features[feature];
-    const range =
-      bound.hasAbove && bound.hasUpTo
-        ? `${format(bound.above)} < ${name} ≤ ${format(bound.upTo)}`
-        : bound.hasUpTo
-          ? `${name} ≤ ${format(bound.upTo)}`
-          : `${name} > ${format(bound.above)}`;
-    return range + (bound.missing && sawMissing.has(feature) ? " or missing" : "");
-  });
-}
-
-const sawMissing = new Set(report.saw_missing);
-
 class TreeView {
   constructor() {
     this.svg = d3.select("#tree-view");
@@ -105,7 +21,6 @@ class TreeView {
     this.svg.on("pointerdown.focus", () =>
       this.svg.node().querySelector("[tabindex='0']")?.focus({ preventScroll: true }),
     );
-    this.detailsOf = -1;
   }
 
   hasFocus() {
@@ -114,11 +29,11 @@ class TreeView {
 
   show(number) {
     const tree = (this.tree = readTree(report.trees[number]));
-    this.number = number;
     this.matches = [];
     this.path = [];
     this.followed = null;
     this.selected = 0;
+    this.detailsOf = -1;
     const depth = tree.id.length <= 31 ? Infinity : OPEN_DEPTH;
     this.open = new Set(d3.range(tree.id.length).filter((node) => tree.left[node] >= 0 && tree.depth[node] < depth));
     this.rowsIn = null;
@@ -193,7 +108,10 @@ class TreeView {
       .join((enter) => this.makeCards(enter))
       .attr("transform", (item) => `translate(${item.y},${item.x})`)
       .attr("aria-expanded", (item) => (tree.left[item.data] < 0 ? null : String(this.open.has(item.data))))
+      .attr("data-node", (item) => tree.id[item.data])
       .attr("aria-level", (item) => tree.depth[item.data] + 1)
+      .attr("aria-setsize", (item) => (item.data === 0 ? 1 : 2))
+      .attr("aria-posinset", (item) => (item.data === 0 || item.data === tree.left[tree.parent[item.data]] ? 1 : 2))
       .attr("tabindex", (item) => (item.data === this.selected ? 0 : -1))
       .attr("aria-selected", (item) => String(item.data === this.selected))
       .classed("on-path", (item) => onPath.has(item.data))
@@ -219,11 +137,7 @@ class TreeView {
   }
 
   makeCards(enter) {
-    const card = enter
-      .append("g")
-      .attr("class", "node")
-      .attr("role", "treeitem")
-      .attr("data-node", (item) => this.tree.id[item.data]);
+    const card = enter.append("g").attr("class", "node").attr("role", "treeitem");
     card
       .append("rect")
       .attr("class", "card")
@@ -317,6 +231,7 @@ class TreeView {
     }
     this.draw();
     this.fit(0.1);
+    this.describe(this.selected);
     const isCut = isOpen && nDrawn < tree.id.length;
     setStatus(
       isCut
@@ -469,7 +384,7 @@ class TreeView {
     facts(facing, [
       ...split,
       [report.adds_up ? "Adds" : isLeaf ? "Predicts" : "Would predict", format(tree.value[node])],
-      ["Equally good", formatInterval(tree.low[node], tree.high[node])],
+      ["Optimal interval", formatInterval(tree.low[node], tree.high[node])],
       ["Cost", format(tree.cost[node])],
       ["Training rows", count(tree.samples[node])],
     ]);
