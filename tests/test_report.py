@@ -207,8 +207,8 @@ def test_missing_and_infinite_features_are_warned_of_by_name():
     frame = pd.DataFrame({"dose": [0.0, 1, 2], "age": [3.0, 4, 5]})
     tree = MaxMarginIntervalTree().fit(frame, [0.0, 1, 2])
     found = warnings_of(tree, frame.replace({"dose": {1: np.nan}, "age": {4: np.inf}}), [0.0, 1, 2])
-    assert "Features dose have missing values here and had none in training" in found
-    assert "Features age hold infinities" in found
+    assert "missing values in dose, and none in training" in found
+    assert "infinities in age." in found
 
 
 def test_nan_and_infinities_everywhere_give_valid_json_and_the_right_paths():

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
-from marginwood._core.predict import depths
+from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood.datasets import make_sine
 from marginwood.report import write_report
+from marginwood.tree import IntervalTree
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -172,7 +173,7 @@ def test_a_search_finds_the_splits_on_a_feature_and_enter_walks_through_them(ope
 
 @pytest.mark.parametrize("row", [0, 1, 77])
 def test_the_path_of_a_row_is_the_decision_path(open_page, models, row):
-    page, model = open_page("patients", height=1020), models["patients"]
+    page, model = open_page("patients", height=1045), models["patients"]
     page.fill("#row-number", str(row))
     path = path_of(model, row)
     assert ids(page, ".node.on-path") == path
@@ -369,26 +370,43 @@ def test_printing_shows_all_that_is_open_and_leaves_the_view_as_it_was(open_page
     assert page.get_attribute("#tree-view > g", "transform") == before
 
 
-def test_a_deep_and_a_huge_tree_open_at_once_and_draw_a_part(open_page, folder):
-    X = np.arange(12000.0).reshape(-1, 1)
-    huge = MaxMarginIntervalTree().fit(X, np.random.RandomState(0).permutation(12000).astype(float))
-    assert huge.get_n_leaves() > 5000
-    write_report(huge, X, np.zeros(12000), folder / "huge.html")
+def plant(parents, thresholds):
+    """A tree on one feature: the k-th pair of nodes after the root are the children of the k-th parent."""
+    nodes = np.zeros(2 * len(parents) + 1, NODE_DTYPE)
+    nodes["feature"], nodes["children_left"], nodes["children_right"] = NO_FEATURE, LEAF, LEAF
+    nodes["value"] = nodes["value_low"] = nodes["value_high"] = np.arange(len(nodes))
+    nodes["feature"][parents], nodes["threshold"][parents] = 0, thresholds
+    nodes["children_left"][parents] = 2 * np.arange(len(parents)) + 1
+    nodes["children_right"][parents] = nodes["children_left"][parents] + 1
+    tree = MaxMarginIntervalTree()
+    tree.n_features_in_, tree.tree_ = 1, IntervalTree(nodes, np.array([False]))
+    return tree
+
+
+def test_a_huge_tree_opens_at_once_and_draws_a_part(open_page, folder):
+    X, splits = np.linspace(0, 1, 5000).reshape(-1, 1), np.arange(2**13 - 1)
+    huge = plant(splits, np.random.RandomState(0).permutation(len(splits)) / len(splits))
+    write_report(huge, X, np.zeros(5000), folder / "huge.html")
     page = open_page("huge")
-    assert page.locator(".node").count() == (depths(huge.tree_.nodes) <= 3).sum()
+    assert page.locator(".node").count() == 15
     page.click("#expand")
     assert 700 < page.locator(".node").count() <= 800
     assert "the most at once" in page.inner_text("#tree-status")
-    row = 11999
-    page.fill("#row-number", str(row))
-    assert ids(page, ".node.on-path") == sorted(huge.decision_path(X[[row]]).indices.tolist())
-    page.fill("#row-number", "3")
-    assert "Row 3 is not on this page" in page.inner_text("#tree-status")
-    stairs = MaxMarginIntervalTree().fit(X[:70], 3.0 ** np.arange(70))
-    assert stairs.get_depth() >= 60
-    write_report(stairs, X[:70], 3.0 ** np.arange(70), folder / "deep.html")
+    page.fill("#row-number", "4999")
+    assert ids(page, ".node.on-path") == sorted(huge.decision_path(X[[4999]]).indices.tolist())
+    page.fill("#row-number", "1")
+    assert "Row 1 is not on this page" in page.inner_text("#tree-status")
+    page.fill("#feature-search", "x[0]")
+    assert "8,191 splits found" in page.inner_text("#tree-status")
+
+
+def test_a_deep_tree_is_followed_to_its_last_leaf(open_page, folder):
+    X = np.arange(71.0).reshape(-1, 1)
+    deep = plant(2 * np.arange(70), np.arange(70.0))
+    assert deep.get_depth() == 70
+    write_report(deep, X, X.ravel(), folder / "deep.html")
     page = open_page("deep")
-    page.click("#expand")
-    assert page.locator(".node").count() == stairs.tree_.node_count
-    page.fill("#row-number", "0")
-    assert ids(page, ".node.on-path") == sorted(stairs.decision_path(X[[0]]).indices.tolist())
+    page.fill("#row-number", "70")
+    assert ids(page, ".node.on-path") == list(range(0, 141, 2))
+    assert page.locator("[data-node='140'] .card").is_visible()
+    assert page.locator(".rule li").all_inner_texts() == ["x[0] > 69"]

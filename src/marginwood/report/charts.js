@@ -49,7 +49,7 @@ function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTi
 }
 
 // Intervals upright, in the order of the prediction; an open end is an arrow, or runs to the edge where rows are dense.
-function drawPredictions(places, cursor) {
+function drawPredictions(places) {
   const svg = byId("prediction-chart");
   const height = 340,
     left = 52,
@@ -109,17 +109,20 @@ function drawPredictions(places, cursor) {
   group.append("path").attr("class", "inside").attr("d", marks.inside);
   group.append("path").attr("class", "outside").attr("d", marks.outside);
   group.append("path").attr("class", "dots").attr("d", dots);
-  if (cursor !== null && cursor < places.length) {
-    const mark = chart.append("g").attr("class", "cursor");
-    mark
+  const cursor = chart.append("g").attr("class", "cursor");
+  const mark = (rank) => {
+    cursor.selectAll("*").remove();
+    if (rank === null) return;
+    cursor
       .append("line")
-      .attr("x1", x(cursor))
-      .attr("x2", x(cursor))
+      .attr("x1", x(rank))
+      .attr("x2", x(rank))
       .attr("y1", top)
       .attr("y2", height - bottom);
-    mark.append("circle").attr("cx", x(cursor)).attr("cy", y(rows.prediction[places[cursor]])).attr("r", 5);
-  }
-  return (px) => Math.max(0, Math.min(places.length - 1, Math.round(x.invert(px))));
+    cursor.append("circle").attr("cx", x(rank)).attr("cy", y(rows.prediction[places[rank]])).attr("r", 5);
+  };
+  const rankAt = (across) => Math.max(0, Math.min(places.length - 1, Math.round(x.invert(across))));
+  return { mark, rankAt };
 }
 
 const MAX_STRIP = 40;

@@ -181,13 +181,13 @@ def _warnings(
             "counts as right."
         )
     if np.isinf(X).any():
-        found.append(f"{_name_columns(np.isinf(X).any(axis=0), names)} hold infinities.")
+        found.append(f"There are infinities in {_name_columns(np.isinf(X).any(axis=0), names)}.")
     if trees:
         surprising = np.isnan(X).any(axis=0) & ~trees[0].saw_missing
         if surprising.any():
             found.append(
-                f"{_name_columns(surprising, names)} have missing values here and had none in training: such rows go "
-                "to the side of a split that held more training rows."
+                f"There are missing values in {_name_columns(surprising, names)}, and none in training: such "
+                "rows go to the side of a split that held more training rows."
             )
     if len(trees) == 1:
         found += _tree_warnings(trees[0], len(y))
@@ -228,4 +228,4 @@ def _name_columns(columns: Any, names: list[str]) -> str:
     """The names of up to five features."""
     chosen = [names[idx] for idx in np.flatnonzero(columns)[:5]]
     n_more = int(columns.sum()) - len(chosen)
-    return f"Features {', '.join(chosen)}" + (f" and {n_more} more" if n_more else "")
+    return ", ".join(chosen) + (f" and {n_more} more" if n_more else "")

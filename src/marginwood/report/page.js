@@ -118,34 +118,31 @@ function fillPredictions(follow) {
     (place) => rows.prediction[place],
     (place) => rows.row[place],
   );
-  let places = all,
-    cursor = null,
-    rankAt;
+  let places = all;
+  let cursor = null;
+  let chart;
   const held =
     rows.row.length < report.n_rows
       ? `${count(rows.row.length)} of ${count(report.n_rows)} rows are on this page. `
       : "";
   const hint = `${held}Point at a row, or use the arrow keys${follow ? "; click or Enter follows it through the tree" : ""}.`;
-  const draw = () => {
-    rankAt = drawPredictions(places, cursor);
+  const move = (rank) => {
+    cursor = rank === null || !places.length ? null : Math.max(0, Math.min(places.length - 1, rank));
+    chart.mark(cursor);
     caption.textContent = cursor === null ? hint : describeRow(places[cursor]);
-    svg.setAttribute("aria-valuemin", 0);
-    svg.setAttribute("aria-valuemax", Math.max(places.length - 1, 0));
     svg.setAttribute("aria-valuenow", cursor ?? 0);
     svg.setAttribute("aria-valuetext", caption.textContent);
   };
-  const move = (rank) => {
-    if (!places.length || rank === cursor) return;
-    cursor = Math.max(0, Math.min(places.length - 1, rank));
-    draw();
+  const draw = () => {
+    chart = drawPredictions(places);
+    svg.setAttribute("aria-valuemin", 0);
+    svg.setAttribute("aria-valuemax", Math.max(places.length - 1, 0));
+    move(cursor);
   };
-  svg.onpointermove = (event) => move(rankAt(d3.pointer(event, svg)[0]));
-  svg.onpointerleave = () => {
-    cursor = null;
-    draw();
-  };
+  svg.onpointermove = (event) => move(chart.rankAt(d3.pointer(event, svg)[0]));
+  svg.onpointerleave = () => move(null);
   svg.onclick = (event) => {
-    move(rankAt(d3.pointer(event, svg)[0]));
+    move(chart.rankAt(d3.pointer(event, svg)[0]));
     if (follow && cursor !== null) follow(places[cursor]);
   };
   svg.onkeydown = (event) => {
@@ -170,7 +167,6 @@ function fillPredictions(follow) {
     cursor = null;
     draw();
   };
-  draw();
   fillWorst(follow);
   return draw;
 }
