@@ -47,7 +47,7 @@ def run(points, kinds, weights, order, ranks, code):
 def steps_of(breakpoints, kinds, weights, order, code):
     points = np.full((len(kinds) + N_SENTINELS, 2), np.nan)
     points[FIRST:-FIRST, 0] = breakpoints
-    points[FIRST:-FIRST, 1] = np.where((kinds == LOWER) & (code == SQUARED), -weights, weights)
+    points[FIRST:-FIRST, 1] = np.where(kinds == LOWER, -weights, weights)
     return run(points, kinds, weights, order + FIRST, make_rank_set(len(kinds)), code)
 
 

@@ -38,9 +38,9 @@ def run(points, limits, weights, order, ranks, code):
             kind, b, weight = np.int64(limits[rank - FIRST] & 1), points[rank, 0], weights[rank - FIRST]
             rankset.move_left(ranks, rank)
             before = hinge.add(loss, before, rank, kind, b, weight)
-            after = hinge.take(loss, after, rank, kind, b, weight, ranks)
+            after = hinge.take(loss, after, rank, kind, b, weight)
             before = hinge.walk(points, loss, ranks, rankset.LEFT, before)
-            after = hinge.walk(points, loss, ranks, rankset.RIGHT, after)
+            after = hinge.settle(points, loss, ranks, rankset.RIGHT, after)
     return steps
 
 
@@ -56,8 +56,7 @@ class Limits(NamedTuple):
         n_limits = len(self.kinds)
         points = np.full((n_limits + N_SENTINELS, 2), np.nan)
         points[FIRST:-FIRST, 0] = self.breakpoints
-        is_negative = (self.kinds == LOWER) & (code == SQUARED)
-        points[FIRST:-FIRST, 1] = np.where(is_negative, -self.weights, self.weights)
+        points[FIRST:-FIRST, 1] = np.where(self.kinds == LOWER, -self.weights, self.weights)
         limits = (2 * np.arange(n_limits) + self.kinds).astype(np.int32)
         return run(points, limits, self.weights, self.order + FIRST, make_rank_set(n_limits), code)
 

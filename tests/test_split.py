@@ -16,19 +16,20 @@ from marginwood._core.nodes import NO_FEATURE
 from marginwood._core.order import sort_features
 from marginwood._core.problem import LOSS_CODES, Target
 from marginwood._core.rankset import N_SENTINELS
-from marginwood._core.split import Path, Split
+from marginwood._core.split import Split
 from strategies import LOSSES, count_weights, crossing_order, informative_intervals, losses
 
 TOLERANCE = 1e-10
 
 
 @kernel
-def sweep_both(problem, scratch, path, tolerance):
+def sweep_both(problem, scratch, stretch, tolerance):
     """The best split of the first feature by walking, whether the budget held, and the best split by descent."""
+    path = split.make_path(*stretch)
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
     reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
     loss = hinge.make_loss(problem.loss, 2 * problem.weights.sum(), reach)
-    samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0, problem.loss)
+    samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0)
     full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
     cost, order, zero = hinge.cost_of(points, loss, full), problem.orders[0], np.int64(0)
     none = Split(cost, np.int64(NO_FEATURE), zero, zero, 0.0, 0.0)
@@ -46,11 +47,11 @@ def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1):
     problem = Problem(
         X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
     )
-    path = Path(0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
+    stretch = (0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
     scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
     scratch.points[:] = np.nan
     unit = 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
-    walked, in_budget, descended = sweep_both(problem, scratch, path, TOLERANCE)
+    walked, in_budget, descended = sweep_both(problem, scratch, stretch, TOLERANCE)
     return walked._replace(cost=walked.cost * unit), in_budget, descended._replace(cost=descended.cost * unit)
 
 

@@ -84,7 +84,7 @@ def optimal_costs(
     ranks_of = np.empty((n_samples, 2), dtype=np.int32)  # on huge pages, which np.zeros are not
     ranks_of[:] = 0
     points = np.empty((n_limits + N_SENTINELS, 2))
-    reach = prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points, LOSS_CODES[loss])
+    reach = prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
 
     costs, values, moves = np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64)
     arguments = (ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[loss], reach, costs, values, moves)

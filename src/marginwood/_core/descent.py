@@ -29,7 +29,7 @@ def change(points, loss, sums, counts, rank, kind, sign):
     The sums of a limit that is never active cancel; far away they must not be so large that others drown in them.
     """
     points, sums, counts = borrow(points), borrow(sums), borrow(counts)
-    b, step = min(max(points[rank, 0], -loss.reach), loss.reach), points[rank, 1] * sign
+    b, step = min(max(points[rank, 0], -loss.reach), loss.reach), hinge.step_of(points, loss, rank) * sign
     if kind == LOWER:
         sums[0, 0] -= step
         sums[0, 1] -= step * b
@@ -79,5 +79,6 @@ def locate(points, loss, ranks, side, sums, counts):
     low = rankset.previous_rank(ranks, side, at + FIRST)
     high = rankset.next_rank(ranks, side, at + FIRST - 1)
     n_active = counts[0, LOWER] - n_lower + n_upper
-    found = hinge.walk_apart(points, loss, ranks, side, Minimum(low, high, n_active, weight, total, square, 0))
+    start = Minimum(low, high, n_active, weight, total, square, 0.0, 0)  # `upper` serves bounds only
+    found = hinge.walk_apart(points, loss, ranks, side, start)
     return found, n_lower + n_upper + (found.moves if found.low > low else -found.moves)

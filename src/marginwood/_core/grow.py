@@ -14,7 +14,8 @@ from marginwood._core.jit import borrow, folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import SAMPLE_DTYPE, contested, minimise, rank_limits
-from marginwood._core.split import Path, Split, path_row, sweep, sweep_by_descent
+from marginwood._core.screen import N_PULLS, fill_pulls, screen
+from marginwood._core.split import Split, make_path, path_row, sweep, sweep_by_descent
 
 # A split must lower the cost by this share of the node's cost, ...
 COST_TOLERANCE = 1e-10
@@ -53,10 +54,11 @@ class Options(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for growing one tree. `points` holds the limits of a node by rank."""
+    """Room for growing one tree. `points` holds the limits of a node by rank, `pulls` what `screen` adds up."""
 
     samples: np.ndarray
     points: np.ndarray
+    pulls: np.ndarray
     ranks: np.ndarray
     goes_left: np.ndarray
     spare: np.ndarray
@@ -98,6 +100,7 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
     return Scratch(
         samples=samples,
         points=np.empty((n_limits + rankset.N_SENTINELS, 2)),
+        pulls=np.empty((n_samples, N_PULLS)),
         ranks=rankset.make_rank_set(n_limits),
         goes_left=np.empty(n_samples, dtype=np.uint8),
         spare=np.empty(max(n_samples, n_limits), dtype=np.int32),
@@ -124,7 +127,7 @@ def _open(problem, scratch, place):
         magnitude += max(abs(low + problem.origin), abs(high + problem.origin))
         reach = max(centre - low, high - centre)
     loss = hinge.make_loss(problem.loss, 2 * place.weight, reach)
-    rank_limits(limits, breakpoints, scratch.samples, points, centre, problem.loss)
+    rank_limits(limits, breakpoints, scratch.samples, points, centre)
     minimum, size = minimise(limits, points, loss, scratch.ranks)
     cost = hinge.cost_of(points, loss, minimum)
     blur = ULPS * EPSILON * magnitude
@@ -170,6 +173,8 @@ def _search(problem, scratch, options, place, node):
     start, stop, samples, ranks = place.start, place.stop, scratch.samples, scratch.ranks
     n_features, n_tried = problem.orders.shape[0], 0
     points = scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
+    value, _, _ = hinge.value_of(points, node.loss, node.minimum)
+    totals = fill_pulls(problem.orders[0], start, stop, samples, value, node.loss.code, scratch.pulls)
     for i in range(n_features):
         feature = i
         if options.max_features < n_features:
@@ -184,7 +189,10 @@ def _search(problem, scratch, options, place, node):
             continue
         n_tried += 1
         for missing_left in range(2 if n_missing > 0 else 1):
-            path = Path(start, stop, n_missing, missing_left, options.min_samples_leaf)
+            path = make_path(start, stop, n_missing, missing_left, options.min_samples_leaf)
+            path = screen(order, scratch.pulls, totals, path, node.loss.code, best.cost - node.tolerance)
+            if path.first > path.last:
+                continue
             best, in_budget = sweep(
                 order, samples, ranks, points, node.loss, node.minimum, path, feature, best, node.tolerance
             )
@@ -253,7 +261,7 @@ def _divide(problem, scratch, options, item, row, n_nodes):
     start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
     order, depth = problem.orders[feature], item["depth"] + 1
     n_missing = _n_missing(problem.X, order, start, stop, feature)
-    path = Path(start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
+    path = make_path(start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
     row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
     goes_left, spare = scratch.goes_left, scratch.spare
@@ -280,10 +288,10 @@ def _borrow_problem(problem):
 
 @folded
 def _borrow_scratch(scratch):
-    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, waiting = scratch
+    samples, points, pulls, ranks, goes_left, spare, spare_breakpoints, features, random, waiting = scratch
     return Scratch(
-        borrow(samples), borrow(points), borrow(ranks), borrow(goes_left), borrow(spare), borrow(spare_breakpoints),
-        borrow(features), borrow(random),
+        borrow(samples), borrow(points), borrow(pulls), borrow(ranks), borrow(goes_left), borrow(spare),
+        borrow(spare_breakpoints), borrow(features), borrow(random),
         frontier.Frontier(borrow(waiting.priority), borrow(waiting.slots), borrow(waiting.pending)),
     )  # fmt: skip
 

@@ -15,6 +15,8 @@ Upper limits enter with ``+w * (...)`` in both. Lower limits matter on the piece
 limits on the pieces right of them, so moving the pointer right over a limit adds ``step * (1, b, b**2)``
 with ``step = w`` for the linear hinge and ``step = w`` (upper) or ``-w`` (lower) for the squared one: the
 paper's Lemma 1. In the paper's letters the pointer is J, the piece M and the breakpoints b.
+
+``points[rank]`` holds the breakpoint of a limit and its weight, which is negative for lower limits.
 """
 
 from typing import NamedTuple
@@ -26,6 +28,7 @@ from marginwood._core.jit import inlined, inner
 
 LINEAR, SQUARED = 0, 1
 LOWER, UPPER = 0, 1
+TINY = 1e-300  # instead of a zero to divide by
 
 # Sums are compared with tolerances relative to all that went into them: far above rounding, far below
 # anything that changes a cost.
@@ -52,7 +55,10 @@ def make_loss(code, weight, reach):
 
 
 class Minimum(NamedTuple):
-    """The piece between the ranks `low` and `high` of a side holds the minimum."""
+    """The piece between the ranks `low` and `high` of a side holds the minimum.
+
+    `upper` is the part of upper limits in `weight`; `square` is, for the linear hinge, their part in `total`.
+    """
 
     low: int
     high: int
@@ -60,38 +66,55 @@ class Minimum(NamedTuple):
     weight: float
     total: float
     square: float
+    upper: float
     moves: int
 
 
 @inlined
 def empty_minimum(n_ranks):
     """The minimum of an empty left side."""
-    return Minimum(rankset.LEFT, n_ranks + rankset.FIRST, 0, 0.0, 0.0, 0.0, 0)
+    return Minimum(rankset.LEFT, n_ranks + rankset.FIRST, 0, 0.0, 0.0, 0.0, 0.0, 0)
+
+
+@inlined
+def _shift(loss, sums, step, upper_step, b):
+    """Sums with ``step * (1, b, b**2)`` added; `upper_step` is what upper limits have of `step`."""
+    weight, total, square, upper = sums
+    square += step * b * b if loss.code == SQUARED else upper_step * b
+    return weight + step, total + step * b, square, upper + upper_step
+
+
+@inlined
+def _change(loss, minimum, rank, kind, b, weight):
+    """The number of active limits and the sums, with this limit added; a negative weight takes it out."""
+    active = (rank > minimum.low) == (kind == LOWER)
+    step = -weight if kind == LOWER and loss.code == LINEAR else weight
+    step = step if active else 0.0
+    n_active = minimum.n_active + (active if weight > 0 else -active)
+    sums = minimum.weight, minimum.total, minimum.square, minimum.upper
+    return n_active, _shift(loss, sums, step, step if kind == UPPER else 0.0, b)
 
 
 @inlined
 def add(loss, minimum, rank, kind, b, weight):
     """Add the limit at `rank` to the sums; `walk` then finds the minimum."""
-    low, high, n_active, k, t, tt, moves = minimum
-    active = (rank > low) == (kind == LOWER)
+    low, high = minimum.low, minimum.high
     high = min(high, rank) if rank > low else high
-    own = -weight if kind == LOWER and loss.code == LINEAR else weight
-    own = own if active else 0.0
-    return Minimum(low, high, n_active + active, k + own, t + own * b, tt + own * b * b, moves)
+    n_active, (k, t, tt, upper) = _change(loss, minimum, rank, kind, b, weight)
+    return Minimum(low, high, n_active, k, t, tt, upper, minimum.moves)
 
 
 @inlined
-def take(loss, minimum, rank, kind, b, weight, ranks):
-    """Take the limit at `rank`, which has just left the right side, out of the sums."""
-    low, high, n_active, k, t, tt, moves = minimum
-    active = (rank > low) == (kind == LOWER)
-    own = -weight if kind == LOWER and loss.code == LINEAR else weight
-    own = own if active else 0.0
-    if rank == low:
-        low = rankset.previous_rank(ranks, rankset.RIGHT, rank)
-    elif rank == high:
-        high = rankset.next_rank(ranks, rankset.RIGHT, rank)
-    return Minimum(low, high, n_active - active, k - own, t - own * b, tt - own * b * b, moves)
+def take(loss, minimum, rank, kind, b, weight):
+    """Take the limit at `rank` out of the sums; `settle` then finds the minimum."""
+    n_active, (k, t, tt, upper) = _change(loss, minimum, rank, kind, b, -weight)
+    return Minimum(minimum.low, minimum.high, n_active, k, t, tt, upper, minimum.moves)
+
+
+@inlined
+def step_of(points, loss, rank):
+    """What moving right over a limit adds to the weight of the piece."""
+    return points[rank, 1] if loss.code == SQUARED else abs(points[rank, 1])
 
 
 @inlined
@@ -113,34 +136,83 @@ def _is_left_of(loss, b, step, n_active, weight, total):
 @inlined
 def walk(points, loss, ranks, side, minimum):
     """Move to the piece that holds the minimum, in one direction only."""
-    low, high, n_active, weight, total, square, moves = minimum
+    low, high, n_active, weight, total, square, upper, moves = minimum
     start, end = moves, points.shape[0] - rankset.FIRST
     while high < end and _is_right_of(loss, points[high, 0], n_active, weight, total):
-        b, step = points[high, 0], points[high, 1]
-        n_active += 1 if step > 0 else -1
-        weight += step
-        total += step * b
-        square += step * b * b
+        b, signed, step = points[high, 0], points[high, 1], step_of(points, loss, high)
+        n_active += 1 if signed > 0 else -1
+        weight, total, square, upper = _shift(loss, (weight, total, square, upper), step, max(signed, 0.0), b)
         low, moves = high, moves + 1
         high = rankset.next_rank(ranks, side, low)
     if moves == start:
-        while low >= rankset.FIRST and _is_left_of(loss, points[low, 0], points[low, 1], n_active, weight, total):
-            b, step = points[low, 0], points[low, 1]
-            n_active -= 1 if step > 0 else -1
-            weight -= step
-            total -= step * b
-            square -= step * b * b
+        while low >= rankset.FIRST:
+            b, signed, step = points[low, 0], points[low, 1], step_of(points, loss, low)
+            if not _is_left_of(loss, b, step, n_active, weight, total):
+                break
+            n_active -= 1 if signed > 0 else -1
+            weight, total, square, upper = _shift(loss, (weight, total, square, upper), -step, -max(signed, 0.0), b)
             high, moves = low, moves + 1
             low = rankset.previous_rank(ranks, side, high)
     if loss.code == SQUARED and n_active == 0:
-        weight, total, square = 0.0, 0.0, 0.0
-    return Minimum(low, high, n_active, weight, total, square, moves)
+        weight, total, square, upper = 0.0, 0.0, 0.0, 0.0
+    return Minimum(low, high, n_active, weight, total, square, upper, moves)
+
+
+@inlined
+def settle(points, loss, ranks, side, minimum):
+    """Find the minimum of a side whose limits have changed since `low` and `high` were its own."""
+    low, high, n_active, weight, total, square, upper, moves = minimum
+    high = rankset.next_rank(ranks, side, low)
+    low = rankset.previous_rank(ranks, side, high)
+    return walk(points, loss, ranks, side, Minimum(low, high, n_active, weight, total, square, upper, moves))
+
+
+@inlined
+def leave(minimum, rank):
+    """A minimum to be settled later: the sums of its piece, seen from the rank in it that is nearest to `rank`.
+
+    With `rank` at the minimum of a node no limit that is too far away to matter there ever enters the sums.
+    """
+    low, high, n_active, weight, total, square, upper, moves = minimum
+    low = min(max(low, rank), high - 1)
+    return Minimum(low, high, n_active, weight, total, square, upper, moves)
 
 
 @inner
 def walk_apart(points, loss, ranks, side, minimum):
     """`walk`, compiled once for those who call it seldom."""
     return walk(points, loss, ranks, side, minimum)
+
+
+@inlined
+def least_squared(cost, pull, lower, upper):
+    """A lower bound of the least cost of squared hinges: see `screen`.
+
+    They cost `cost` at some value and are drawn to the right by `pull`; the violated limits weigh `lower` and `upper`.
+    """
+    against = upper if pull > 0 else lower
+    return max(cost * against - pull * pull, 0.0) / max(against, TINY)
+
+
+@inlined
+def least_linear(lower_cost, upper_cost, lower, upper):
+    """The same for linear hinges, of which the lower and the upper limits cost this much."""
+    ratio = min(lower, upper) / max(lower, upper, TINY)
+    return upper_cost + lower_cost * ratio if lower > upper else lower_cost + upper_cost * ratio
+
+
+@inlined
+def bound_of(points, loss, minimum):
+    """A lower bound of the cost, from the breakpoint at `low`, whether or not the minimum is settled."""
+    _, _, _, weight, total, square, upper, _ = minimum
+    mu = points[minimum.low, 0]
+    if minimum.low < rankset.FIRST:
+        return 0.0
+    if loss.code == SQUARED:
+        pull = total - weight * mu
+        return least_squared(square - mu * (total + pull), pull, weight - upper, upper)
+    lower = upper - weight
+    return least_linear(square - total - lower * mu, upper * mu - square, lower, upper)
 
 
 @inlined

@@ -3,14 +3,14 @@
 import numpy as np
 
 from marginwood._core import descent, hinge, rankset
-from marginwood._core.hinge import LINEAR, LOWER
+from marginwood._core.hinge import LOWER
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inner, kernel, prefetch
 from marginwood._core.samples import contested, put_sentinels
 from marginwood._core.split import MOVES_PER_LIMIT
 
 
 @kernel
-def rank_all(limits, breakpoints, weights, ranks_of, points, loss):
+def rank_all(limits, breakpoints, weights, ranks_of, points):
     """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`.
 
     Returns how far from 0 a breakpoint lies that may count in a minimum.
@@ -28,7 +28,7 @@ def rank_all(limits, breakpoints, weights, ranks_of, points, loss):
         ranks_of[limit >> 1, limit & 1] = rank
         weight = weights[0] if uniform else weights[limit >> 1]
         points[rank, 0] = breakpoints[i]
-        points[rank, 1] = -weight if limit & 1 == LOWER and loss != LINEAR else weight
+        points[rank, 1] = -weight if limit & 1 == LOWER else weight
     first, last = contested(limits)
     return max(abs(breakpoints[first]), abs(breakpoints[last - 1])) if first < last else 0.0
 

@@ -32,7 +32,7 @@ def put_sentinels(points, n_ranks):
 
 
 @inner
-def rank_limits(limits, breakpoints, samples, points, centre, loss):
+def rank_limits(limits, breakpoints, samples, points, centre):
     """Number the limits of a node FIRST, FIRST + 1, ... in their samples, and list them by rank in `points`."""
     limits, breakpoints = borrow(limits), borrow(breakpoints)
     samples, points = borrow(samples), borrow(points)
@@ -43,13 +43,12 @@ def rank_limits(limits, breakpoints, samples, points, centre, loss):
             prefetch(samples, np.int64(limits[i + PREFETCH_DISTANCE] >> 1))
         limit, rank = limits[i], i + FIRST
         sample = samples[limit >> 1]
-        b, step = breakpoints[i] - centre, sample["weight"]
+        b, weight = breakpoints[i] - centre, sample["weight"]
         if limit & 1 == LOWER:
             sample["lower_rank"], sample["lower"] = rank, b
-            step = -step if loss == SQUARED else step
         else:
             sample["upper_rank"], sample["upper"] = rank, b
-        points[rank, 0], points[rank, 1] = b, step
+        points[rank, 0], points[rank, 1] = b, -weight if limit & 1 == LOWER else weight
 
 
 @inner
@@ -80,31 +79,33 @@ def minimise(limits, points, loss, ranks):
     n_lower, weight, total, square, size = 0, 0.0, 0.0, 0.0, 0.0
     first, last = contested(limits)
     for i in range(first, last):
-        b, step = points[i + FIRST, 0], points[i + FIRST, 1]
+        b, step = points[i + FIRST, 0], hinge.step_of(points, loss, i + FIRST)
         size += abs(step * b * b if loss.code == SQUARED else step * b)
         if limits[i] & 1 == LOWER:
             n_lower += 1
             weight -= step
             total -= step * b
-            square -= step * b * b
+            square -= step * b * b if loss.code == SQUARED else 0.0
     rankset.reset(ranks, n_ranks)
     high = np.int64(first + FIRST if first < n_ranks else n_ranks + FIRST + 1)
     low = rankset.previous_rank(ranks, rankset.RIGHT, high)
-    minimum = hinge.Minimum(low, high, n_lower, weight, total, square, 0)
+    minimum = hinge.Minimum(low, high, n_lower, weight, total, square, 0.0, 0)
     moves = np.int64(0)
     for _ in range(MAX_ROUNDS):
         minimum = hinge.walk_apart(points, loss, ranks, rankset.RIGHT, minimum)
         if minimum.moves == moves:
             break
-        low, high, n_active, weight, total, square, moves = minimum
-        weight, total, square = 0.0, 0.0, 0.0
+        low, high, n_active, weight, total, square, upper, moves = minimum
+        weight, total, square, upper = 0.0, 0.0, 0.0, 0.0
         for i in range(n_ranks):
             is_lower = limits[i] & 1 == LOWER
             if (i + FIRST > low) == is_lower:
-                b, own = points[i + FIRST, 0], points[i + FIRST, 1] * (-1 if is_lower else 1)
+                b, own = points[i + FIRST, 0], hinge.step_of(points, loss, i + FIRST) * (-1 if is_lower else 1)
+                own_upper = 0.0 if is_lower else own
                 weight += own
                 total += own * b
-                square += own * b * b
-        minimum = hinge.Minimum(low, high, n_active, weight, total, square, moves)
-    low, high, n_active, weight, total, square, moves = minimum
-    return hinge.Minimum(low, high, n_active, weight, total, square, 0), size
+                square += own * b * b if loss.code == SQUARED else own_upper * b
+                upper += own_upper
+        minimum = hinge.Minimum(low, high, n_active, weight, total, square, upper, moves)
+    low, high, n_active, weight, total, square, upper, moves = minimum
+    return hinge.Minimum(low, high, n_active, weight, total, square, upper, 0), size

@@ -1,7 +1,8 @@
 """One sweep of a node along one feature, and the best split of a node.
 
 A sweep walks the node's samples in the order of a feature. Every sample leaves the right side and enters the
-left side; at every boundary the sum of both sides' costs is the price of splitting there.
+left side; at every boundary the sum of both sides' costs is the price of splitting there. The minima of both sides are
+looked for only where a lower bound of that price is less than the best price so far.
 """
 
 from typing import NamedTuple
@@ -19,14 +20,16 @@ MOVES_PER_LIMIT = 8
 class Path(NamedTuple):
     """The samples of a sweep: rows start..stop of an order, of which the last n_missing hold NaN.
 
-    With `missing_left` the missing ones come first, otherwise last.
+    With `missing_left` the missing ones come first, otherwise last. A split may lie in front of the positions
+    `first` to `last`.
     """
 
     start: int
     stop: int
     n_missing: int
     missing_left: int
-    min_samples_leaf: int
+    first: int
+    last: int
 
 
 class Split(NamedTuple):
@@ -52,11 +55,10 @@ def path_row(path, position):
 
 
 @inlined
-def is_legal(path, position):
-    """Whether a boundary in front of this position may be a split."""
-    n_left, n_right = position, path.stop - path.start - position
-    first = path.n_missing if path.missing_left else 0
-    return n_left > first and min(n_left, n_right) >= path.min_samples_leaf
+def make_path(start, stop, n_missing, missing_left, min_samples_leaf):
+    """All samples of a node, with as many on either side as a leaf must have, and a number besides any missing ones."""
+    first = max(min_samples_leaf, n_missing + 1 if missing_left else 1)
+    return Path(start, stop, n_missing, missing_left, first, stop - start - min_samples_leaf)
 
 
 @inner
@@ -65,15 +67,22 @@ def sweep(order, samples, ranks, points, loss, full, path, feature, best, tolera
     order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
-    before, after = hinge.empty_minimum(n_ranks), full
+    before, after = hinge.leave(hinge.empty_minimum(n_ranks), full.low), full
     n_samples = path.stop - path.start
     cost, n_left, left_value, right_value = best.cost, 0, 0.0, 0.0
-    for position in range(n_samples):
+    for position in range(path.last + 1):
         entry = order[path_row(path, position)]
         if position + PREFETCH_DISTANCE < n_samples:
             ahead = order[path_row(path, position + PREFETCH_DISTANCE)]
             prefetch(samples, np.int64(ahead & SAMPLE_MASK))
-        if entry < 0 and is_legal(path, position):
+        is_candidate = entry < 0 and position >= path.first
+        if is_candidate:
+            is_candidate = hinge.bound_of(points, loss, before) + hinge.bound_of(points, loss, after) < cost - tolerance
+        if is_candidate:
+            before = hinge.settle(points, loss, ranks, rankset.LEFT, before)
+            after = hinge.settle(points, loss, ranks, rankset.RIGHT, after)
+            if before.moves + after.moves > MOVES_PER_LIMIT * n_ranks + 64:
+                return best, False
             left_cost = hinge.cost_of(points, loss, before)
             if left_cost >= cost - tolerance:
                 break  # it only grows from here on
@@ -82,18 +91,15 @@ def sweep(order, samples, ranks, points, loss, full, path, feature, best, tolera
                 cost, n_left = price, position
                 left_value = hinge.value_of(points, loss, before)[0]
                 right_value = hinge.value_of(points, loss, after)[0]
+            before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
         sample = samples[entry & SAMPLE_MASK]
         weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
         for kind in range(2):
             if rank > 0:
                 rankset.move_left(ranks, rank)
                 before = hinge.add(loss, before, rank, kind, b, weight)
-                after = hinge.take(loss, after, rank, kind, b, weight, ranks)
+                after = hinge.take(loss, after, rank, kind, b, weight)
             rank, b = np.int64(sample["upper_rank"]), sample["upper"]
-        before = hinge.walk(points, loss, ranks, rankset.LEFT, before)
-        after = hinge.walk(points, loss, ranks, rankset.RIGHT, after)
-        if before.moves + after.moves > MOVES_PER_LIMIT * n_ranks + 64:
-            return best, False
     if n_left > 0:
         best = Split(cost, feature, n_left, path.missing_left, left_value, right_value)
     return best, True
@@ -114,9 +120,9 @@ def sweep_by_descent(order, samples, ranks, points, loss, path, feature, best, t
             if rank > 0:
                 descent.change(points, loss, right_sums, right_counts, rank, kind, one)
             rank = np.int64(sample["upper_rank"])
-    for position in range(path.stop - path.start):
+    for position in range(path.last + 1):
         entry = order[path_row(path, position)]
-        if entry < 0 and is_legal(path, position):
+        if entry < 0 and position >= path.first:
             before, _ = descent.locate(points, loss, ranks, rankset.LEFT, left_sums, left_counts)
             after, _ = descent.locate(points, loss, ranks, rankset.RIGHT, right_sums, right_counts)
             price = hinge.cost_of(points, loss, before) + hinge.cost_of(points, loss, after)

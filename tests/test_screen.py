@@ -1,0 +1,89 @@
+"""Bounds of prices: never above the price, close enough to be of use, and without a trace in the tree."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from marginwood._core import hinge, samples, screen
+from marginwood._core.grow import Problem, make_scratch
+from marginwood._core.jit import kernel
+from marginwood._core.order import sort_features
+from marginwood._core.problem import LOSS_CODES, Target
+from marginwood._core.rankset import N_SENTINELS
+from marginwood._core.split import make_path
+from strategies import LOSSES, count_weights, informative_intervals, losses
+
+
+@kernel
+def screened(problem, scratch, stretch, share):
+    """The node's cost, the path screened with this share of it as the price, and the totals of the pulls."""
+    path = make_path(*stretch)
+    points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
+    reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
+    loss = hinge.make_loss(problem.loss, 2 * problem.weights.sum(), reach)
+    samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0)
+    full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
+    value, _, _ = hinge.value_of(points, loss, full)
+    order, cost = problem.orders[0], hinge.cost_of(points, loss, full)
+    totals = screen.fill_pulls(order, path.start, path.stop, scratch.samples, value, loss.code, scratch.pulls)
+    return cost, screen.screen(order, scratch.pulls, totals, path, loss.code, share * cost), totals
+
+
+def screen_column(column, y, weights, loss, share, missing_left=0):
+    X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
+    problem = Problem(
+        X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
+    )
+    scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
+    return screened(problem, scratch, (0, len(X), int(np.isnan(X).sum()), missing_left, 1), share)
+
+
+def prices(column, y, weights, loss):
+    """How many rows go left and the price, for every split of a column without missing values."""
+    limits = [reference.limits_of(*ends, 0.0, weight) for ends, weight in zip(y, weights, strict=True)]
+    for _, _, goes_left in reference.rules(column):
+        sides = [[limit for row in np.flatnonzero(rows) for limit in limits[row]] for rows in (goes_left, ~goes_left)]
+        yield int(goes_left.sum()), float(sum(reference.minimum(side, loss).cost for side in sides))
+
+
+@given(st.data(), informative_intervals(min_size=2, max_size=10), losses, st.floats(0.0, 1.0))
+def test_no_split_below_the_price_is_screened_out(data, y, loss, share):
+    column = np.array(data.draw(st.lists(st.integers(0, 6), min_size=len(y), max_size=len(y))), dtype=float)
+    weights = data.draw(count_weights(len(y)))
+    weights = np.ones(len(y)) if weights is None else np.maximum(weights, 1.0)
+    cost, path, _ = screen_column(column, y, weights, loss, share)
+    unit = 2.0 ** (Target(y).at(0.0).exponent * (1 if loss == "linear_hinge" else 2))
+    for n_left, price in prices(column, y, weights, loss):
+        if price < share * cost * unit * (1 - 1e-9):
+            assert path.first <= n_left <= path.last
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_splits_of_noise_are_screened_out_once_a_good_one_is_known(loss):
+    rng = np.random.default_rng(3)
+    noise, y = rng.normal(size=2000), rng.normal(size=(2000, 1)) + [[-0.2, 0.2]]
+    y[rng.random(2000) < 0.3, 0] = -inf
+    _, path, _ = screen_column(noise, y, np.ones(2000), loss, 0.9)
+    assert path.first > path.last
+    _, path, _ = screen_column(y[:, 1], y, np.ones(2000), loss, 0.9)
+    assert path.first < path.last
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_pulls_add_up_to_the_cost_of_the_node(loss):
+    rng = np.random.default_rng(4)
+    y = np.sort(rng.normal(size=(50, 2)), axis=1)
+    cost, _, totals = screen_column(np.arange(50), y, rng.uniform(0.5, 2, size=50), loss, 1.0)
+    assert (totals[0] if loss == "squared_hinge" else totals[0] + totals[1]) == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("missing_left", [0, 1])
+def test_missing_values_count_on_their_side(missing_left):
+    y = np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 5.0], [5.0, 5.0]])
+    column = [0.0, 1.0, np.nan, np.nan]
+    _, path, _ = screen_column(column, y, np.ones(4), "squared_hinge", 0.5, missing_left)
+    assert (path.first, path.last) == ((4, 2) if missing_left else (2, 2))
