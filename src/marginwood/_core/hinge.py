@@ -90,7 +90,8 @@ def _change(loss, minimum, rank, kind, b, weight):
     active = (rank > minimum.low) == (kind == LOWER)
     step = -weight if kind == LOWER and loss.code == LINEAR else weight
     step = step if active else 0.0
-    n_active = minimum.n_active + (active if weight > 0 else -active)
+    change = 1 if weight > 0 else -1
+    n_active = minimum.n_active + (change if active else 0)
     sums = minimum.weight, minimum.total, minimum.square, minimum.upper
     return n_active, _shift(loss, sums, step, step if kind == UPPER else 0.0, b)
 
