@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from marginwood import MaxMarginIntervalTree
 from marginwood._core import hinge, samples, screen
 from marginwood._core.grow import Problem, make_scratch
 from marginwood._core.jit import kernel
@@ -65,7 +66,7 @@ def test_no_split_below_the_price_is_screened_out(data, y, loss, share):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_splits_of_noise_are_screened_out_once_a_good_one_is_known(loss):
     rng = np.random.default_rng(3)
-    noise, y = rng.normal(size=2000), rng.normal(size=(2000, 1)) + [[-0.2, 0.2]]
+    noise, y = rng.normal(size=2000), rng.normal(size=(2000, 1)) + np.array([-0.2, 0.2])
     y[rng.random(2000) < 0.3, 0] = -inf
     _, path, _ = screen_column(noise, y, np.ones(2000), loss, 0.9)
     assert path.first > path.last
@@ -87,3 +88,21 @@ def test_missing_values_count_on_their_side(missing_left):
     column = [0.0, 1.0, np.nan, np.nan]
     _, path, _ = screen_column(column, y, np.ones(4), "squared_hinge", 0.5, missing_left)
     assert (path.first, path.last) == ((4, 2) if missing_left else (2, 2))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_screening_with_weights_that_round_finds_the_best_split_of_every_node(loss):
+    rng = np.random.default_rng(0)
+    X, y, weights = (
+        rng.normal(size=(300, 3)),
+        np.repeat(rng.normal(size=(300, 1)), 2, axis=1),
+        rng.uniform(0.5, 2, size=300),
+    )
+    tree = MaxMarginIntervalTree(loss=loss).fit(X, y, weights)
+    path = tree.decision_path(X).toarray().astype(bool)
+    for node in np.flatnonzero(tree.tree_.children_left >= 0):
+        rows = path[:, node]
+        if rows.sum() <= 12:
+            children = tree.tree_.children_left[node], tree.tree_.children_right[node]
+            splits = (price for column in X[rows].T for _, price in prices(column, y[rows], weights[rows], loss))
+            assert tree.tree_.impurity[list(children)].sum() == pytest.approx(min(splits), abs=1e-9)

@@ -97,7 +97,8 @@ def test_the_mean_of_any_fit_is_optimal_for_its_scale(y, data):
     assume(y[:, 0].max() > y[:, 1].min())
     fit = fit_normal(y, weight)
     scores = location_scores(y, fit.mean, fit.scale)
-    assert abs(weight @ scores) <= 1e-6 * (weight @ np.abs(scores))
+    # A fit ends when a step gains less than 1e-9: the slope is then of the order of its root.
+    assert abs(weight @ scores) <= 1e-5 * (weight @ np.abs(scores))
 
 
 def test_without_censoring_the_fit_is_mean_and_standard_deviation():

@@ -191,7 +191,7 @@ def least_squared(cost, pull, lower, upper):
 
     They cost `cost` at some value and are drawn to the right by `pull`; the violated limits weigh `lower` and `upper`.
     """
-    against = upper if pull > 0 else lower
+    against = max(upper if pull > 0 else lower, 0.0)  # a zero may come as a difference, rounded
     return max(cost * against - pull * pull, 0.0) / max(against, TINY)
 
 
