@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import strategies
-from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree
+from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree, boosting
 from marginwood.datasets import make_sine
 from marginwood.losses import hinge_loss, optimal_constant
 
@@ -93,6 +94,33 @@ def test_a_warm_start_refuses_to_drop_stages():
     model = MaxMarginIntervalBoosting(4, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="n_estimators: 2 is less than the 4 stages"):
         model.set_params(n_estimators=2).fit(X, y)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(monkeypatch, warm_start):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    def interrupt(model):
+        with monkeypatch.context() as patch:
+            patch.setattr(boosting.Fitted, "mean_loss", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(X, y)
+
+    model = MaxMarginIntervalBoosting(4, warm_start=warm_start, random_state=0)
+    interrupt(model)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    expected = model.fit(X, y).predict(X)
+    interrupt(model.set_params(n_estimators=9))
+    assert model.n_estimators_ == len(model.estimators_) == 4
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+@pytest.mark.parametrize("learning_rate", [30.0, 1e200, 1.7e308])
+def test_a_learning_rate_that_overflows_is_refused(learning_rate):
+    with pytest.raises(ValueError, match="learning_rate: the predictions of the stages grow without bound"):
+        MaxMarginIntervalBoosting(500, learning_rate=learning_rate).fit(X, y)
 
 
 def test_early_stopping_keeps_the_stages_up_to_the_best_one():

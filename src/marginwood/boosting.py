@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree, subsample
 from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets
-from marginwood.intervals import FloatArray
+from marginwood.intervals import LARGEST_LIMIT, FloatArray
 from marginwood.losses import Loss, check_loss, hinge_loss, optimal_constant
 from marginwood.options import growing_options
 from marginwood.progress import progress_bar
@@ -49,8 +49,11 @@ class Fitted:
 
     def add(self, tree: MaxMarginIntervalTree) -> None:
         """Add a stage."""
-        self.prediction += tree.tree_.predict(self.X)
-        self.residual = self.centred - self.prediction[:, np.newaxis]
+        with np.errstate(over="ignore"):
+            self.prediction += tree.tree_.predict(self.X)
+            self.residual = self.centred - self.prediction[:, np.newaxis]
+        if not np.abs(self.prediction).max() <= 4 * LARGEST_LIMIT:
+            raise ValueError("learning_rate: the predictions of the stages grow without bound; use a smaller one.")
 
     def mean_loss(self, loss: Loss, margin: float) -> float:
         """Weighted mean of the loss."""
@@ -130,6 +133,10 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
+    init_: float
+    estimators_: list[MaxMarginIntervalTree]
+    _seed: int
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -202,38 +209,47 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         X = check_features(self, X, reset=not is_resumed)
         training = TrainingData(X, *check_targets(X, y, sample_weight))
         validation = check_validation(self, X_val, y_val, sample_weight_val)
-        if not is_resumed:
-            self._seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
+        seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
-            training, validation = hold_out(training, self.validation_fraction, self._seed)
+            training, validation = hold_out(training, self.validation_fraction, seed)
         training = training.rows(training.weight > 0)
-        if not is_resumed:
-            best = optimal_constant(
-                training.intervals, loss=self.loss, margin=self.margin, sample_weight=training.weight
-            )
-            self.init_ = best.value
-            self.estimators_: list[MaxMarginIntervalTree] = []
-        self._boost(training, validation)
+        init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(training), [])
+        trees, train_score, validation_score = self._boost(training, validation, init, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
-            del self.estimators_[np.argmin(self.validation_score_) + 1 :]
-        self.n_estimators_ = len(self.estimators_)
+            del trees[np.argmin(validation_score) + 1 :]
+        # All at once: a fit that is interrupted leaves the model as it was.
+        self.init_, self.estimators_, self._seed = init, trees, seed
+        self.train_score_, self.validation_score_ = np.array(train_score), np.array(validation_score)
+        self.n_estimators_ = len(trees)
         return self
 
-    def _boost(self, training: TrainingData, validation: TrainingData | None) -> None:
+    def _best_constant(self, training: TrainingData) -> float:
+        _, intervals, weight = training
+        return optimal_constant(intervals, loss=self.loss, margin=self.margin, sample_weight=weight).value
+
+    def _boost(
+        self,
+        training: TrainingData,
+        validation: TrainingData | None,
+        init: float,
+        kept: list[MaxMarginIntervalTree],
+        seed: int,
+    ) -> tuple[list[MaxMarginIntervalTree], list[float], list[float]]:
         """Walk through the stages that are there and grow more, until there are enough or validation says stop."""
-        kept, trees = self.estimators_, []
         if len(kept) > self.n_estimators:
             raise ValueError(
                 f"n_estimators: {self.n_estimators} is less than the {len(kept)} stages that warm_start keeps."
             )
-        fitted = Fitted(training, self.init_)
-        held_out = None if validation is None else Fitted(validation, self.init_)
+        fitted = Fitted(training, init)
+        held_out = None if validation is None else Fitted(validation, init)
         grow = self._prepare(training)
-        seeds = np.random.RandomState(self._seed).randint(1, LARGEST_SEED, self.n_estimators)
-        train_score, validation_score = [], []
+        seeds = np.random.RandomState(seed).randint(1, LARGEST_SEED, self.n_estimators)
+        trees: list[MaxMarginIntervalTree] = []
+        train_score: list[float] = []
+        validation_score: list[float] = []
         with progress_bar("stages", len(seeds), verbose=self.verbose) as advance:
-            for stage, seed in enumerate(seeds):
-                trees.append(kept[stage] if stage < len(kept) else grow(fitted.residual, int(seed)))
+            for stage, stage_seed in enumerate(seeds):
+                trees.append(kept[stage] if stage < len(kept) else grow(fitted.residual, int(stage_seed)))
                 fitted.add(trees[-1])
                 train_score.append(fitted.mean_loss(self.loss, self.margin))
                 advance()
@@ -242,8 +258,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
                     validation_score.append(held_out.mean_loss(self.loss, 0.0))
                     if self._has_stalled(validation_score):
                         break
-        self.estimators_ = trees
-        self.train_score_, self.validation_score_ = np.array(train_score), np.array(validation_score)
+        return trees, train_score, validation_score
 
     def _prepare(self, training: TrainingData) -> Callable[[FloatArray, int], MaxMarginIntervalTree]:
         """Sort the features, once; returns a function that grows a stage from residual intervals and a seed."""
@@ -264,8 +279,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             else:
                 np.copyto(used_up, orders)
             nodes = grow_tree(X, stage_orders, limits, weight, self.loss, options, seed)
-            for field in ("value", "value_low", "value_high"):
-                nodes[field] *= self.learning_rate
+            with np.errstate(over="ignore"):
+                for field in ("value", "value_low", "value_high"):
+                    nodes[field] *= self.learning_rate
             tree = copy.copy(prototype)
             tree.random_state, tree.tree_ = seed, IntervalTree(nodes, saw_missing)
             return tree
@@ -311,7 +327,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             `init_` plus the sum of the trees' predictions.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "estimators_")
         X = check_features(self, X)
         total = np.empty(len(X))
         for start in range(0, len(X), BLOCK):
@@ -332,7 +348,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             The prediction of the first stage, of the first two, and so on; the last one is that of `predict`.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "estimators_")
         yield from self._staged(check_features(self, X))
 
     def _staged(self, X: FloatArray) -> Iterator[FloatArray]:
@@ -354,14 +370,14 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples, n_estimators_)
             Rows of the trees' node tables.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "estimators_")
         X = check_features(self, X)
         return np.column_stack([tree.tree_.apply(X) for tree in self.estimators_])
 
     @property
     def feature_importances_(self) -> FloatArray:
         """Share of the total decrease of the cost by the splits of each feature."""
-        check_is_fitted(self)
+        check_is_fitted(self, "estimators_")
         decreases = [tree.tree_.compute_feature_importances(normalize=False) for tree in self.estimators_]
         total = np.sum(decreases, axis=0)
         return total / total.sum() if total.sum() > 0 else total
