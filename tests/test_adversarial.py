@@ -7,7 +7,10 @@ import pytest
 from scipy import sparse
 
 from marginwood import (
+    L1IntervalRegressionCV,
+    MaxMarginIntervalBoosting,
     MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
     interval_accuracy,
     interval_d2_score,
     interval_hinge_loss,
@@ -102,6 +105,31 @@ def test_the_largest_limits_are_fitted_and_scored(loss):
     assert tree.score(X, y) == 1
     assert np.isfinite(tree.tree_.impurity).all()
     assert np.isfinite(tree.feature_importances_).all()
+
+
+@pytest.mark.parametrize("exponent", [-170, 340])
+def test_a_search_scores_targets_of_every_unit_alike(exponent):
+    X, y = wave()
+    search, same = (
+        MaxMarginIntervalTreeCV(cv=3, selection="1se").fit(X, target) for target in (y, np.ldexp(y, exponent))
+    )
+    for name in ("mean_test_score", "std_test_score"):
+        np.testing.assert_allclose(np.ldexp(same.cv_results_[name], -2 * exponent), search.cv_results_[name], rtol=1e-9)
+    np.testing.assert_allclose(np.ldexp(same.predict(X), -exponent), search.predict(X), rtol=1e-9)
+
+
+def test_a_linear_search_by_one_standard_error_takes_targets_whose_squared_errors_have_no_square():
+    X, y = wave()
+    large = L1IntervalRegressionCV(n_alphas=10, selection="1se").fit(X, np.ldexp(y, 340))
+    small = L1IntervalRegressionCV(n_alphas=10, selection="1se").fit(X, y)
+    np.testing.assert_allclose(np.ldexp(large.predict(X), -340), small.predict(X), rtol=1e-6)
+
+
+@both_losses
+def test_boosting_takes_the_largest_limits(loss):
+    X, _ = wave()
+    y = np.sign(X[:, 0]) * 1e150
+    np.testing.assert_allclose(MaxMarginIntervalBoosting(loss=loss, learning_rate=1.0).fit(X, y).predict(X), y)
 
 
 @pytest.mark.parametrize("margin", [100.0, 1e9, 1e149])

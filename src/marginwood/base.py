@@ -158,5 +158,11 @@ def choose(mse_path: FloatArray, selection: str) -> int:
     best = int(np.argmin(mean))
     slack = ERROR_TOLERANCE * mean[best]
     if selection == "1se" and n_folds > 1:
-        slack += mse_path[best].std(ddof=1) / np.sqrt(n_folds)
+        slack += spread(mse_path[best], ddof=1) / np.sqrt(n_folds)
     return int(np.argmax(mean <= mean[best] + slack))
+
+
+def spread(scores: FloatArray, *, ddof: int = 0) -> FloatArray:
+    """Standard deviation over the first axis, of scores whose squares may overflow: those of targets near 1e100 do."""
+    _, exponent = np.frexp(np.abs(scores).max(axis=0))
+    return np.ldexp(np.ldexp(scores, -exponent).std(axis=0, ddof=ddof), exponent)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from marginwood.base import spread
 from marginwood.checkpoint import Journal
 from marginwood.fold import Fold, ScoredPath
 from marginwood.intervals import FloatArray
@@ -93,7 +94,7 @@ def tabulate(trees: list[MaxMarginIntervalTree], paths: dict[Piece, ScoredPath],
             columns.setdefault(name, []).append(column)
     results: dict[str, Any] = {name: np.concatenate(blocks) for name, blocks in columns.items()}
     scores = np.stack([results[f"split{fold}_test_score"] for fold in range(n_folds)])
-    results["mean_test_score"], results["std_test_score"] = scores.mean(axis=0), scores.std(axis=0)
+    results["mean_test_score"], results["std_test_score"] = scores.mean(axis=0), spread(scores)
     results["rank_test_score"] = rankdata(-results["mean_test_score"], method="min", nan_policy="omit")
     return results
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwood.base import spread
 from marginwood.cli.data import Data, add_data, add_features, add_target, read_data
 from marginwood.cli.errors import DataError
 from marginwood.cli.models import TUNED, count, jobs, make_model, tune_model
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
     names = [*METRICS, "seconds"]
     print(f"{'':10}" + "".join(f"{name:>12}" for name in ["MSE", "+-", *names[1:]]))
     for model, scores in results.items():
-        mean, error = scores.mean(axis=0), scores[:, 0].std(ddof=1) / np.sqrt(len(scores))
+        mean, error = scores.mean(axis=0), spread(scores[:, 0], ddof=1) / np.sqrt(len(scores))
         cells = [mean[0], error, *mean[1:]]
         print(f"{model:10}" + "".join(f"{cell:12.4g}" for cell in cells))
     if importlib.util.find_spec("matplotlib") is None:
