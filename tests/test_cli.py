@@ -310,7 +310,15 @@ def test_bad_data_end_with_code_1_and_one_line(call, tmp_path, kind):
     assert not (tmp_path / "m.mw").exists()
 
 
-def test_show_prints_the_model_in_other_forms(call, folder, tmp_path):
+@pytest.mark.parametrize("form", ["dot", "latex", "rules"])
+def test_show_draws_no_forest_and_says_so(call, tmp_path, form):
+    marginwood.save(marginwood.MaxMarginIntervalForest(2).fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "m.mw")
+    code, out, err = call("show", tmp_path / "m.mw", "--format", form)
+    assert (code, out) == (1, "")
+    assert f"m.mw: --format {form} shows one tree, and this is a MaxMarginIntervalForest" in err
+
+
+def test_show_prints_the_model_in_other_forms(call, folder):
     tree = marginwood.load(folder / "tree.mw")
     for form, expected in [
         ("dot", export.export_graphviz(tree)),
@@ -325,9 +333,6 @@ def test_show_prints_the_model_in_other_forms(call, folder, tmp_path):
     assert cut == f"{export.export_graphviz(tree, max_depth=1)}\n"
     code, _, log = call("show", folder / "tree.mw", "--format", "sql", "--max-depth", 1)
     assert (code, "--max-depth cannot be set for --format sql" in log) == (2, True)
-    marginwood.save(marginwood.MaxMarginIntervalForest(2).fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "forest.mw")
-    code, _, log = call("show", tmp_path / "forest.mw", "--format", "dot")
-    assert (code, "expected one tree" in log) == (1, True)
 
 
 @posix
@@ -386,6 +391,20 @@ def test_a_full_disk_behind_stdout_is_reported(folder):
     with Path("/dev/full").open("wb") as full:
         result = run("predict", folder / "tree.mw", folder / "new.csv", capture_output=False, stdout=full, stderr=-1)
     assert_one_line(result, 1, "No space left")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_device_is_named(folder):
+    result = run("report", folder / "tree.mw", folder / "train.csv", "--out", "/dev/full")
+    assert_one_line(result, 1, "/dev/full: No space left")
+
+
+@posix
+def test_a_pipe_is_written_to_as_it_is(folder):
+    result = run("report", folder / "tree.mw", folder / "train.csv", "--out", "/dev/stdout")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(b"<!doctype html>")
+    assert result.stdout.rstrip().endswith(b"</html>")
 
 
 @posix

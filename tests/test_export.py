@@ -8,7 +8,7 @@ import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import export_graphviz, plot_tree
 
-from marginwood import MaxMarginIntervalTree, export_text
+from marginwood import MaxMarginIntervalTree, export, export_text
 from trees import chain
 
 
@@ -92,6 +92,26 @@ def test_names_come_from_the_frame_or_from_the_caller():
 def test_a_wrong_number_of_names_is_refused(names):
     with pytest.raises(ValueError, match=f"feature_names: expected 1 names.*got {len(names)}"):
         export_text(dose_tree(), feature_names=names)
+
+
+@pytest.mark.parametrize("draw", [export_text, export.export_graphviz, export.export_latex])
+@pytest.mark.parametrize(
+    "argument",
+    [
+        *({"max_depth": value} for value in (-1, 1.5, "2")),
+        *({"decimals": value} for value in (-1, 2.5)),
+        *({"feature_names": value} for value in (5, "d")),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named(draw, argument):
+    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(argument))}: expected"):
+        draw(dose_tree(), **argument)
+
+
+def test_a_name_of_two_lines_is_drawn_on_one():
+    assert export_text(dose_tree(), feature_names=["dose\nin gram"]).startswith("|-- dose in gram <= 1.50\n")
+    assert str(export.to_rules(dose_tree(), feature_names=["dose\nin gram"])[0]).startswith("dose in gram <= 1.5: ")
 
 
 def test_an_unfitted_tree_is_refused():

@@ -135,6 +135,12 @@ def test_paths_of_many_features_and_many_trees_stay_below_the_limits_of_sqlite()
     check(forest, X[:5])
 
 
+@pytest.mark.parametrize("table", ["", "a\0b", 5])
+def test_a_wrong_name_of_a_table_is_refused(table):
+    with pytest.raises(ValueError, match="table: expected the name"):
+        to_sql(TREES[0], table=table)
+
+
 def test_what_sql_cannot_say_is_refused():
     with pytest.raises(ValueError, match="aggregation='median'"):
         to_sql(MaxMarginIntervalForest(n_estimators=2, aggregation="median").fit(X, y))

@@ -492,6 +492,17 @@ def test_partial_dependence_takes_integers_frames_names_and_missing_values():
     assert np.isfinite(drawn).all()
 
 
+@pytest.mark.parametrize("features", [[], 0, "x[0]"])
+def test_partial_dependence_on_no_list_of_features_is_refused(features):
+    with pytest.raises(ValueError, match="features: expected a list"):
+        plot_partial_dependence(MaxMarginIntervalTree(max_depth=1).fit(X, y), X, features)
+
+
+def test_partial_dependence_of_a_constant_is_a_flat_line():
+    display = plot_partial_dependence(MaxMarginIntervalTree().fit(X, np.full(len(X), 3.0)), X, [0])
+    assert set(display.lines_[0, 0].get_ydata()) == {3.0}
+
+
 def test_partial_dependence_draws_into_given_axes_and_refuses_what_it_cannot_draw():
     model = MaxMarginIntervalTree(max_depth=3).fit(X, y)
     figure, ax = plt.subplots()

@@ -5,6 +5,7 @@ A *path* is a list of models from the simplest to the most complex, one per valu
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -83,11 +84,22 @@ def check_feature_names(model: Any, feature_names: Any = None) -> list[str]:
         feature_names = getattr(model, "feature_names_in_", None)
     if feature_names is None:
         return [f"x[{idx}]" for idx in range(model.n_features_in_)]
+    if isinstance(feature_names, str) or not hasattr(feature_names, "__len__"):
+        raise TypeError(f"feature_names: expected a sequence of names, got {feature_names!r}.")
     if len(feature_names) != model.n_features_in_:
         raise ValueError(
             f"feature_names: expected {model.n_features_in_} names, one per feature, got {len(feature_names)}."
         )
     return [str(name) for name in feature_names]
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """Return an argument that is an integer of at least `least`, or raise."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise TypeError(f"{name}: expected an integer >= {least}, got {value!r}.")
+    if value < least:
+        raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}.")
+    return int(value)
 
 
 def refuse_features(bad: npt.NDArray[np.bool_], what: str, X: FloatArray, advice: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from marginwood.cli.errors import UsageError
+from marginwood.cli.errors import DataError, UsageError
 from marginwood.cli.models import count
 from marginwood.export import export_graphviz, export_latex, export_text, to_dict, to_rules, to_sql
 from marginwood.persistence import load_with_header
@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> None:
     if args.format in FORMS and args.max_depth is not None:
         raise UsageError(f"--max-depth cannot be set for --format {args.format}")
     model, header = load_with_header(args.model)
+    if args.format in (*DRAWINGS, "rules") and not hasattr(model, "tree_"):
+        raise DataError(f"{args.model}: --format {args.format} shows one tree, and this is a {header['estimator']}")
     if args.format in FORMS:
         print(FORMS[args.format](model))
     elif args.format in DRAWINGS:
@@ -81,6 +83,6 @@ def _ranked(title: str, names: list[str], values: Any) -> Iterator[str]:
     yield ""
     yield f"{title} ({len(order)} of {len(names)} are not 0):"
     for idx in order[:N_IMPORTANT]:
-        yield f"  {names[idx]:30} {values[idx]:.4g}"
+        yield f"  {' '.join(names[idx].split()):30} {values[idx]:.4g}"
     if len(order) > N_IMPORTANT:
         yield f"  and {len(order) - N_IMPORTANT} more"

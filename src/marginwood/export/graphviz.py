@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_feature_names
+from marginwood.base import check_count, check_feature_names
 from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
 from marginwood.intervals import FloatArray
 
@@ -55,6 +55,7 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
     }
     """
     table = read_tree(tree)
+    check_count("decimals", decimals, 0)
     names, colours = check_feature_names(tree, feature_names), _colours(table.nodes["value"])
     lines = ['node [shape=box, style="filled, rounded", fontname="Helvetica"];', 'edge [fontname="Helvetica"];']
     for place in places(table, max_depth):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_feature_names
+from marginwood.base import check_count, check_feature_names
 from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
 
 __all__ = ["export_latex"]
@@ -60,6 +60,7 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
         return f"${value:.{decimals}f}$".replace("inf", r"\infty")
 
     table = read_tree(tree)
+    check_count("decimals", decimals, 0)
     names = [escape(name) for name in check_feature_names(tree, feature_names)]
     lines, depth = [r"\begin{forest}", "  for tree={draw, rounded corners, align=center}"], 0
     for place in places(table, max_depth):

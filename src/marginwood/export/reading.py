@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
+from marginwood.base import check_count
 from marginwood.boosting import MaxMarginIntervalBoosting
 from marginwood.forest import MaxMarginIntervalForest
 from marginwood.tree import IntervalTree, TreeReader
@@ -80,6 +81,8 @@ class Place(NamedTuple):
 
 def places(tree: IntervalTree, max_depth: int | None) -> Iterator[Place]:
     """The nodes down to one below `max_depth`; every parent comes before its children, the left before the right."""
+    if max_depth is not None:
+        check_count("max_depth", max_depth, 0)
     left, right = tree.children_left, tree.children_right
     pending = [(0, 0, LEAF, False)]
     while pending:

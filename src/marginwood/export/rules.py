@@ -30,16 +30,17 @@ class Condition(NamedTuple):
         return self._replace(above=threshold if self.above is None else max(self.above, threshold), missing=missing)
 
     def __str__(self) -> str:
+        name = " ".join(self.feature.split())  # on one line
         if self.missing and self.above is not None and self.above >= self.at_most:
-            return f"{self.feature} is missing"
+            return f"{name} is missing"
         if not self.missing and self.above is None and self.at_most == inf:
-            return f"{self.feature} is not missing"
+            return f"{name} is not missing"
         if self.above is None:
-            numbers = f"{self.feature} <= {self.at_most:g}"
+            numbers = f"{name} <= {self.at_most:g}"
         elif self.at_most == inf:
-            numbers = f"{self.feature} > {self.above:g}"
+            numbers = f"{name} > {self.above:g}"
         else:
-            numbers = f"{self.above:g} < {self.feature} <= {self.at_most:g}"
+            numbers = f"{self.above:g} < {name} <= {self.at_most:g}"
         return f"({numbers} or missing)" if self.missing else numbers
 
 

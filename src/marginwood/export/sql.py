@@ -58,6 +58,8 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     names = check_feature_names(model, feature_names)
     if len(set(names)) < len(names) or any("\0" in name for name in names):
         raise ValueError("feature_names: expected names of columns, all different and without NUL characters.")
+    if table is not None and (not isinstance(table, str) or not table or "\0" in table):
+        raise ValueError(f"table: expected the name of a table, or None, got {table!r}.")
     columns = [_quote(name) if table is None else f"{_quote(table)}.{_quote(name)}" for name in names]
     total = "\n+ ".join(_case(tree, columns) for tree in trees)
     if aggregation == "mean":

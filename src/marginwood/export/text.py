@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_feature_names
+from marginwood.base import check_count, check_feature_names
 from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
 
 __all__ = ["export_text"]
@@ -43,7 +43,8 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     |   |-- value: 5.00 in [4.00, 6.00], samples: 2, cost: 0.00
     """
     table, lines = read_tree(tree), []
-    names = check_feature_names(tree, feature_names)
+    check_count("decimals", decimals, 0)
+    names = [" ".join(name.split()) for name in check_feature_names(tree, feature_names)]  # each on one line
     for place in places(table, max_depth):
         if place.depth:
             parent = table.nodes[place.parent]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "MOST_VECTORS",
     "PREDICTION",
     "SECOND",
-    "check_count",
     "make_axes",
     "pyplot",
     "shorten",
@@ -51,12 +49,3 @@ def shorten(name: str) -> str:
     name = " ".join(name.split())
     half = LONGEST_NAME // 2
     return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
-
-
-def check_count(name: str, value: Any, least: int) -> int:
-    """Return an argument that is an integer of at least `least`, or raise."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise TypeError(f"{name}: expected an integer >= {least}, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}.")
-    return int(value)

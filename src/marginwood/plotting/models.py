@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.base import check_feature_names
+from marginwood.base import check_count, check_feature_names
 from marginwood.forest import MaxMarginIntervalForest
-from marginwood.plotting.canvas import INTERVAL, SECOND, check_count, make_axes, pyplot, shorten
+from marginwood.plotting.canvas import INTERVAL, SECOND, make_axes, pyplot, shorten
 
 __all__ = ["plot_importances", "plot_partial_dependence"]
 
@@ -104,6 +105,8 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
     check_is_fitted(model)
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
+    if isinstance(features, str) or not hasattr(features, "__len__") or not len(features):
+        raise ValueError(f"features: expected a list of features and pairs of features, got {features!r}.")
     X = X.astype(np.float64) if hasattr(X, "astype") else np.asarray(X, dtype=np.float64)
     names = options.setdefault("feature_names", check_feature_names(model))
     column_of = {name: idx for idx, name in enumerate(names)} | {idx: idx for idx in range(len(names))}
@@ -113,7 +116,9 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
         raise ValueError(f"X: expected rows in which the features {features} are finite, got none.")
     if ax is None:
         ax = make_axes(None, figsize=(4.2 * min(len(features), options.get("n_cols", 3)), 3.4))
-    display = PartialDependenceDisplay.from_estimator(model, X, features, ax=ax, **options)
+    with warnings.catch_warnings():  # where predictions are constant, scikit-learn asks for an axis of no length
+        warnings.filterwarnings("ignore", "Attempting to set identical low and high")
+        display = PartialDependenceDisplay.from_estimator(model, X, features, ax=ax, **options)
     for axes in filter(None, display.axes_.flat):
         axes.xaxis.label.set_parse_math(False)
         axes.yaxis.label.set_parse_math(False)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_feature_names
+from marginwood.base import check_count, check_feature_names
 from marginwood.intervals import FloatArray, check_intervals
 from marginwood.plotting.canvas import (
     COLORMAP,
@@ -16,7 +16,6 @@ from marginwood.plotting.canvas import (
     INTERVAL,
     MOST_VECTORS,
     PREDICTION,
-    check_count,
     make_axes,
     pyplot,
     shorten,
