@@ -345,6 +345,20 @@ def test_a_phone_needs_no_sideways_scrolling(open_page, name):
     keep_picture(page, f"{name}-phone", full_page=True)
 
 
+@pytest.mark.parametrize("unit", [1e5, 1e100])
+@pytest.mark.parametrize(
+    "model", [MaxMarginIntervalTreeCV(cv=3, n_margins=3), MaxMarginIntervalForest(2, random_state=0)]
+)
+def test_numbers_beside_a_chart_are_not_cut_off(open_page, folder, model, unit):
+    write_report(model.fit(X, -unit * np.abs(Y[:, 0].clip(-9, 9))), X, Y, folder / "large.html")
+    page = open_page("large", width=360)
+    cut = """labels => labels.filter(label => {
+        const [text, chart] = [label, label.ownerSVGElement].map(part => part.getBoundingClientRect());
+        return text.left < chart.left || text.right > chart.right;
+    }).map(label => label.textContent)"""
+    assert page.locator("#predictions .axis text, #curve .axis text, #surfaces .axis text").evaluate_all(cut) == []
+
+
 def test_dark_and_light_have_colours_of_their_own_and_paper_is_light(open_page):
     colours = {}
     for scheme in ("light", "dark"):

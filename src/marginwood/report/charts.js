@@ -8,6 +8,9 @@ function startChart(svg, height) {
   return { chart, width };
 }
 
+// Where a chart begins, so that the labels of its vertical axis fit to the left of it.
+const labelRoom = (ticks) => Math.max(52, 14 + 8 * (d3.max(ticks, (tick) => format(tick).length) ?? 0));
+
 function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTicks = 6, xFormat = format }) {
   const floor = height - bottom;
   const axis = chart.append("g").attr("class", "axis");
@@ -52,11 +55,9 @@ function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTi
 function drawPredictions(places) {
   const svg = byId("prediction-chart");
   const height = 340,
-    left = 52,
     bottom = 34,
     top = 22;
   const { chart, width } = startChart(svg, height);
-  const x = d3.scaleLinear([-0.5, Math.max(places.length, 1) - 0.5], [left, width - 4]);
   const y = d3.scaleLinear(
     targetDomain(
       places,
@@ -64,6 +65,8 @@ function drawPredictions(places) {
     ),
     [height - bottom, top],
   );
+  const left = labelRoom(y.ticks(5));
+  const x = d3.scaleLinear([-0.5, Math.max(places.length, 1) - 0.5], [left, width - 4]);
   addAxes(chart, d3.scaleLinear([0, 0], [left, width]), y, {
     width,
     height,
@@ -178,7 +181,6 @@ function drawStrip(svg, places, value, low, high) {
 function drawCurve(curve) {
   const svg = byId("curve").querySelector("svg");
   const height = 280,
-    left = 52,
     bottom = 38;
   const { chart, width } = startChart(svg, height);
   const lines = curve.lines.map((line) => ({
@@ -189,8 +191,9 @@ function drawCurve(curve) {
   const xs = d3.extent(points, (point) => point[0]),
     largest = d3.max(points, (point) => point[1]);
   if (xs[0] === xs[1]) curve.log_x ? (xs[1] *= 10) : (xs[1] += 1);
-  const x = (curve.log_x ? d3.scaleLog : d3.scaleLinear)(xs, [left, width - 12]);
   const y = d3.scaleLinear([0, largest || 1], [height - bottom, 22]).nice();
+  const left = labelRoom(y.ticks(5));
+  const x = (curve.log_x ? d3.scaleLog : d3.scaleLinear)(xs, [left, width - 12]);
   const xFormat = curve.log_x ? x.tickFormat(6, format) : format;
   addAxes(chart, x, y, { width, height, left, bottom, xLabel: curve.x, yLabel: curve.y, xFormat });
   const chosen = Number(curve.chosen);
@@ -234,7 +237,7 @@ function drawSurface(svg, part, chosen, colors, sign, show) {
   const margins = numbers(part.margins),
     n = part.score[0].length,
     line = Math.max(12, Math.min(22, 260 / margins.length));
-  const left = 60,
+  const left = labelRoom(margins),
     top = 8,
     height = top + margins.length * line + 40;
   const { chart, width } = startChart(svg, height);
