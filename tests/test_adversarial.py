@@ -126,6 +126,14 @@ def test_a_linear_search_by_one_standard_error_takes_targets_whose_squared_error
 
 
 @both_losses
+def test_stages_that_overshoot_to_infinity_are_refused_beside_open_ends(loss):
+    X, y = wave()
+    y[::2, 1], y[1::2, 0] = inf, -inf
+    with pytest.raises(ValueError, match="learning_rate: "):
+        MaxMarginIntervalBoosting(loss=loss, learning_rate=1e308).fit(X, y)
+
+
+@both_losses
 def test_boosting_takes_the_largest_limits(loss):
     X, _ = wave()
     y = np.sign(X[:, 0]) * 1e150

@@ -51,9 +51,9 @@ class Fitted:
         """Add a stage."""
         with np.errstate(over="ignore"):
             self.prediction += tree.tree_.predict(self.X)
-            self.residual = self.centred - self.prediction[:, np.newaxis]
         if not np.abs(self.prediction).max() <= 4 * LARGEST_LIMIT:
             raise ValueError("learning_rate: the predictions of the stages grow without bound; use a smaller one.")
+        self.residual = self.centred - self.prediction[:, np.newaxis]
 
     def mean_loss(self, loss: Loss, margin: float) -> float:
         """Weighted mean of the loss."""
