@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,13 @@ ERROR_TOLERANCE = 1e-10
 
 
 class IntervalRegressorMixin(RegressorMixin):
-    """The score of every estimator of intervals."""
+    """The score of every estimator of intervals, and whether it is fitted."""
+
+    # What `fit` sets when nothing can fail any more: features are counted before targets are checked.
+    _set_last: ClassVar[str]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._set_last in vars(self)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the interval D2 of the predictions; for un-censored targets it is R2.

@@ -60,6 +60,8 @@ class IntervalDummyRegressor(IntervalRegressorMixin, BaseEstimator):
     ([1.5], (1.0, 2.0))
     """
 
+    _set_last = "constant_"
+
     def __init__(self, *, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:
         self.loss = loss
         self.margin = margin
@@ -176,6 +178,8 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
     (8, 1.0)
     """
 
+    _set_last = "estimator_"
+
     def __init__(
         self,
         *,
@@ -215,12 +219,13 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
         check_loss("squared_hinge", self.margin)
         data = check_training_data(self._check_features(X, reset=True), y, sample_weight)
         self.centre_, self.scale_ = self._label_units(data)
-        self.estimator_, self.alpha_ = self._grow(data), 0.0
+        estimator, self.alpha_ = self._grow(data), 0.0
         if self.cv is not None:
-            self.alphas_ = _penalty_grid(pruning_path(_node_table(self.estimator_)).alphas)
+            self.alphas_ = _penalty_grid(pruning_path(_node_table(estimator)).alphas)
             self.mse_path_ = mse_by_fold(self._predict_path, data, self.cv, groups)
             self.alpha_ = float(self.alphas_[choose(self.mse_path_, "min")])
-            self.estimator_ = self._grow(data, ccp_alpha=self.alpha_)
+            estimator = self._grow(data, ccp_alpha=self.alpha_)
+        self.estimator_ = estimator
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -137,6 +137,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
 
+    _set_last = "estimators_"
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -327,7 +329,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             `init_` plus the sum of the trees' predictions.
         """
-        check_is_fitted(self, "estimators_")
+        check_is_fitted(self)
         X = check_features(self, X)
         total = np.empty(len(X))
         for start in range(0, len(X), BLOCK):
@@ -348,7 +350,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             The prediction of the first stage, of the first two, and so on; the last one is that of `predict`.
         """
-        check_is_fitted(self, "estimators_")
+        check_is_fitted(self)
         yield from self._staged(check_features(self, X))
 
     def _staged(self, X: FloatArray) -> Iterator[FloatArray]:
@@ -370,14 +372,14 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples, n_estimators_)
             Rows of the trees' node tables.
         """
-        check_is_fitted(self, "estimators_")
+        check_is_fitted(self)
         X = check_features(self, X)
         return np.column_stack([tree.tree_.apply(X) for tree in self.estimators_])
 
     @property
     def feature_importances_(self) -> FloatArray:
         """Share of the total decrease of the cost by the splits of each feature."""
-        check_is_fitted(self, "estimators_")
+        check_is_fitted(self)
         decreases = [tree.tree_.compute_feature_importances(normalize=False) for tree in self.estimators_]
         total = np.sum(decreases, axis=0)
         return total / total.sum() if total.sum() > 0 else total

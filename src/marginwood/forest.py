@@ -123,6 +123,8 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
+    _set_last = "estimators_"
+
     def __init__(
         self,
         n_estimators: int = 100,

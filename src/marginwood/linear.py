@@ -73,6 +73,8 @@ class _Task(NamedTuple):
 class _L1Model(IntervalRegressorMixin, BaseEstimator):
     """What both estimators share."""
 
+    _set_last = "coef_"
+
     def predict(self, X: Any) -> FloatArray:
         """Predict ``intercept_ + X @ coef_``.
 

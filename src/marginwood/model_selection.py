@@ -188,6 +188,8 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
     [1.0, 1.0, 1.0, 1.0]
     """
 
+    _set_last = "best_estimator_"
+
     def __init__(
         self,
         *,

@@ -125,6 +125,7 @@ class IntervalTree:
 class TreeReader(IntervalRegressorMixin):
     """What an estimator reads off its node table ``tree_``."""
 
+    _set_last = "tree_"
     tree_: IntervalTree
 
     def predict(self, X: Any) -> FloatArray:

@@ -133,6 +133,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
+    _set_last = "booster_"
+
     def __init__(
         self,
         n_estimators: int = 100,
