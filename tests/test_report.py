@@ -336,6 +336,12 @@ def test_a_model_of_another_package_is_refused():
         describe("tree", X, Y)
 
 
+def test_a_title_that_is_no_string_is_refused_by_name(fitted, tmp_path):
+    for title in (object(), None, b"sine"):
+        with pytest.raises(TypeError, match="title: expected a string, got"):
+            write_report(fitted["tree"], X, Y, tmp_path / "report.html", title=title)
+
+
 def test_a_frame_is_taken_without_warnings():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for model in (MaxMarginIntervalTree(), MaxMarginIntervalForest(3), MaxMarginIntervalBoosting(3)):

@@ -55,6 +55,8 @@ def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, ti
     >>> path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
+    if not isinstance(title, str):
+        raise TypeError(f"title: expected a string, got {title!r}.")
     check_place(path)
     write_whole(path, render(describe(model, X, y) | {"title": title}).encode())
 
