@@ -166,3 +166,5 @@ def test_one_standard_error_takes_the_simplest_model_that_is_good_enough():
     assert choose(errors, "min") == 2  # tied with the next one, which is more complex
     assert choose(errors, "1se") == 1  # 1.2 <= 1.0 + sqrt(0.08) / sqrt(2)
     assert choose(errors[:, :1], "1se") == 2
+    errors[0, 0] = np.inf
+    assert choose(errors, "1se") == 1

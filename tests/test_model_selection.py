@@ -143,6 +143,11 @@ def test_a_score_that_is_not_a_number_is_never_chosen():
     assert select(table_of([np.nan, -3, -2], [1, 2, 3]), 2, "min") == 2
 
 
+@pytest.mark.parametrize("selection", ["min", "1se"])
+def test_without_any_score_the_smallest_tree_is_chosen(selection):
+    assert select(table_of([np.nan] * 3, [3, 1, 2], std=np.nan), 5, selection) == 1
+
+
 def test_one_standard_error_takes_the_smallest_tree_of_a_search():
     X, y = make_absolute(100, 3, random_state=2)
     least = MaxMarginIntervalTreeCV(n_margins=5).fit(X, y)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from marginwood._core.problem import MAX_SAMPLES
 from marginwood.intervals import (
+    BoolArray,
     FloatArray,
     check_informative,
     check_intervals,
@@ -31,8 +32,8 @@ IntArray = npt.NDArray[np.int64]
 
 SELECTIONS = ("min", "1se")
 
-# Mean errors that differ by less, relatively, differ by rounding: they are tied.
-ERROR_TOLERANCE = 1e-10
+# Mean scores that differ by less, relatively, differ by rounding: they are tied.
+SCORE_TOLERANCE = 1e-10
 
 
 class IntervalRegressorMixin(RegressorMixin):
@@ -166,21 +167,26 @@ def check_selection(selection: str) -> None:
         raise ValueError(f"selection: accepted are {', '.join(map(repr, SELECTIONS))}; got {selection!r}.")
 
 
-def choose(mse_path: FloatArray, selection: str) -> int:
-    """The place on a path, simplest model first, that a selection rule chooses.
+def good_enough(means: FloatArray, deviations: FloatArray, n_folds: int, selection: str) -> BoolArray:
+    """Which candidates a selection rule lets through, by the means and deviations of their scores over folds.
 
-    ``"min"`` takes the least mean error, ``"1se"`` the simplest model whose mean error is within one standard
-    error, over folds, of the least.
+    ``"min"`` takes those tied with the greatest mean, ``"1se"`` those within one standard error of it.
     """
-    mean, n_folds = mse_path.mean(axis=1), mse_path.shape[1]
-    best = int(np.argmin(mean))
-    slack = ERROR_TOLERANCE * mean[best]
+    best = int(np.argmax(means))
+    slack = SCORE_TOLERANCE * abs(means[best])
     if selection == "1se" and n_folds > 1:
-        slack += spread(mse_path[best], ddof=1) / np.sqrt(n_folds)
-    return int(np.argmax(mean <= mean[best] + slack))
+        slack += deviations[best] / np.sqrt(n_folds - 1)  # deviations divide by n
+    return ~(means < means[best] - slack)  # where no candidate has a score, the slack is NaN and all are tied
+
+
+def choose(mse_path: FloatArray, selection: str) -> int:
+    """The place on a path of the simplest model that is good enough."""
+    n_folds = mse_path.shape[1]
+    return int(np.argmax(good_enough(-mse_path.mean(axis=1), spread(mse_path.T), n_folds, selection)))
 
 
 def spread(scores: FloatArray, *, ddof: int = 0) -> FloatArray:
     """Standard deviation over the first axis, of scores whose squares may overflow: those of targets near 1e100 do."""
     _, exponent = np.frexp(np.abs(scores).max(axis=0))
-    return np.ldexp(np.ldexp(scores, -exponent).std(axis=0, ddof=ddof), exponent)
+    with np.errstate(invalid="ignore"):  # NaN for infinite scores
+        return np.ldexp(np.ldexp(scores, -exponent).std(axis=0, ddof=ddof), exponent)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwood.base import spread
+from marginwood.base import good_enough, spread
 from marginwood.checkpoint import Journal
 from marginwood.fold import Fold, ScoredPath
 from marginwood.intervals import FloatArray
@@ -24,9 +24,6 @@ from marginwood.threads import run_in_threads
 from marginwood.tree import MaxMarginIntervalTree
 
 __all__ = ["Piece", "candidate_alphas", "grow_pieces", "select", "tabulate"]
-
-# Scores that differ by less, relatively, differ by rounding: they are tied.
-SCORE_TOLERANCE = 1e-10
 
 
 class Piece(NamedTuple):
@@ -102,9 +99,5 @@ def tabulate(trees: list[MaxMarginIntervalTree], paths: dict[Piece, ScoredPath],
 def select(results: dict[str, Any], n_folds: int, selection: str) -> int:
     """The candidate with the fewest leaves among those whose score is good enough, then the best score."""
     means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
-    best = int(np.argmax(means))
-    slack = SCORE_TOLERANCE * abs(means[best])
-    if selection == "1se":
-        slack += results["std_test_score"][best] / np.sqrt(max(n_folds - 1, 1))
-    good = np.flatnonzero(means >= means[best] - slack)
+    good = np.flatnonzero(good_enough(means, results["std_test_score"], n_folds, selection))
     return int(good[np.lexsort((-means[good], results["n_leaves"][good]))[0]])
