@@ -24,7 +24,7 @@ from marginwood.base import (
 )
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, breakpoints, check_loss, optimal_constant
-from marginwood.pruning import pruning_path
+from marginwood.pruning import geometric_means, pruning_path
 
 __all__ = ["IntervalCART", "IntervalDummyRegressor"]
 
@@ -346,7 +346,7 @@ def _node_table(grown: DecisionTreeRegressor) -> npt.NDArray[np.void]:
 
 def _penalty_grid(alphas: FloatArray) -> FloatArray:
     """Geometric means of neighbouring penalties of a pruning path, largest first, at most MAX_PATH of them."""
-    means = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])[::-1]
+    means = np.append(geometric_means(alphas), alphas[-1])[::-1]
     if len(means) > MAX_PATH:
         means = means[np.unique(np.geomspace(1, len(means), MAX_PATH).astype(np.int64)) - 1]
     return means

@@ -42,6 +42,11 @@ def subtree_at(alphas: FloatArray, alpha: npt.ArrayLike) -> npt.NDArray[np.int64
     return np.searchsorted(alphas, alpha, side="right") - 1
 
 
+def geometric_means(alphas: FloatArray) -> FloatArray:
+    """An alpha well between every two neighbours of a path: candidates for cross-validation."""
+    return np.sqrt(alphas[:-1]) * np.sqrt(alphas[1:])  # the product of tiny alphas would vanish
+
+
 def pruning_path(nodes: npt.NDArray[np.void]) -> PruningPath:
     """Find the pruning path of a node table, in O(n log n) for n nodes."""
     is_split = nodes["children_left"] != LEAF

@@ -19,7 +19,7 @@ from marginwood.checkpoint import Journal
 from marginwood.fold import Fold, ScoredPath
 from marginwood.intervals import FloatArray
 from marginwood.progress import progress_bar
-from marginwood.pruning import subtree_at
+from marginwood.pruning import geometric_means, subtree_at
 from marginwood.threads import run_in_threads
 from marginwood.tree import MaxMarginIntervalTree
 
@@ -68,8 +68,8 @@ def grow_pieces(
 
 
 def candidate_alphas(alphas: FloatArray) -> FloatArray:
-    """The geometric means of neighbouring alphas; the last subtree, the root alone, goes on to infinity."""
-    return np.append(np.sqrt(alphas[:-1]) * np.sqrt(alphas[1:]), np.inf)
+    """The alphas between those of a path; the last subtree, the root alone, goes on to infinity."""
+    return np.append(geometric_means(alphas), np.inf)
 
 
 def tabulate(trees: list[MaxMarginIntervalTree], paths: dict[Piece, ScoredPath], n_folds: int) -> dict[str, Any]:
