@@ -1,7 +1,7 @@
-"""The grid behind `MaxMarginIntervalTreeCV`: grow every tree, score every subtree, choose one.
+"""The grid behind `MaxMarginIntervalTreeCV`: grow every tree, score every subtree, choose one, survey them all.
 
 A *piece* of the work is one tree: one loss, one margin, and one fold or all data. A *candidate* is one subtree of the
-pruning path of a tree on all data.
+pruning path of a tree on all data. A *surface* shows candidates by margin and alpha, on alphas that all margins share.
 """
 
 from __future__ import annotations
@@ -14,16 +14,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwood.base import good_enough, spread
+from marginwood.base import IntArray, good_enough, spread
 from marginwood.checkpoint import Journal
 from marginwood.fold import Fold, ScoredPath
-from marginwood.intervals import FloatArray
+from marginwood.intervals import BoolArray, FloatArray
 from marginwood.progress import progress_bar
 from marginwood.pruning import geometric_means, subtree_at
 from marginwood.threads import run_in_threads
 from marginwood.tree import MaxMarginIntervalTree
 
-__all__ = ["Piece", "candidate_alphas", "grow_pieces", "select", "tabulate"]
+__all__ = [
+    "Piece",
+    "Surface",
+    "candidate_alphas",
+    "grow_pieces",
+    "make_surface",
+    "select",
+    "surface_levels",
+    "tabulate",
+]
+
+MOST_LEVELS = 40  # of a surface, beside 0 and infinity
 
 
 class Piece(NamedTuple):
@@ -101,3 +112,58 @@ def select(results: dict[str, Any], n_folds: int, selection: str) -> int:
     means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
     good = np.flatnonzero(good_enough(means, results["std_test_score"], n_folds, selection))
     return int(good[np.lexsort((-means[good], results["n_leaves"][good]))[0]])
+
+
+class Surface(NamedTuple):
+    """Candidates by margin and level, which is an alpha or another parameter."""
+
+    margins: FloatArray
+    candidates: IntArray  # a row per margin, a column per level; -1 where no candidate is near
+    chosen: tuple[int, int] | None  # row and column of the chosen candidate
+
+
+def surface_levels(level: FloatArray) -> FloatArray:
+    """The columns of a surface: all levels, or a geometric series if they are many."""
+    levels = np.unique(level)
+    inner = levels[(levels > 0) & np.isfinite(levels)]
+    if len(inner) <= MOST_LEVELS:
+        return levels
+    series = np.geomspace(inner[0], inner[-1], MOST_LEVELS)
+    if np.all(inner == inner.round()):
+        series = series.round()
+    return np.unique(np.concatenate([levels[levels <= 0], series, levels[np.isinf(levels)]]))
+
+
+def make_surface(
+    margin: FloatArray,
+    level: FloatArray,
+    score: FloatArray,
+    is_chosen: BoolArray,
+    levels: FloatArray,
+    reach: float = np.inf,
+) -> Surface:
+    """For every margin and level the candidate whose own level is nearest, on a log scale and within reach.
+
+    Of equally near ones it is the best, save that the chosen candidate always has a cell.
+    """
+    margins, places, chosen = np.unique(margin), _log_places(levels, levels), None
+    candidates = np.empty((len(margins), len(levels)), np.int64)
+    for row, value in enumerate(margins):
+        own = np.flatnonzero(margin == value)
+        own = own[np.argsort(-score[own], kind="stable")]
+        distance = np.abs(places[:, np.newaxis] - _log_places(level[own], levels))
+        nearest = distance.min(axis=1)
+        best = own[(distance <= nearest[:, np.newaxis] + 1e-9).argmax(axis=1)]
+        candidates[row] = np.where(nearest <= reach, best, -1)
+        for place in np.flatnonzero(is_chosen[own]):
+            chosen = row, int(distance[:, place].argmin())
+            candidates[chosen] = own[place]
+    return Surface(margins, candidates, chosen)
+
+
+def _log_places(values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Values on a log scale, with 0 and infinity a step of 1 beyond all other levels."""
+    inner = levels[(levels > 0) & np.isfinite(levels)]
+    least, most = np.log10([inner.min(), inner.max()]) if len(inner) else (0.0, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log10(np.maximum(values, 0.0)), least - 1, most + 1)

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.intervals import FloatArray, as_numbers
+from marginwood.intervals import BoolArray, FloatArray, as_numbers
 from marginwood.plotting.canvas import COLORMAP, PREDICTION, SECOND, make_axes, pyplot
 from marginwood.pruning import pruning_path
+from marginwood.search import make_surface, surface_levels
 
 __all__ = ["plot_margin_heatmap", "plot_pruning_path"]
-
-MOST_ROWS = 40
-FAR = 1e3  # how many times further than the last other value 0 and infinity lie
 
 
 def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
@@ -107,39 +105,32 @@ def plot_margin_heatmap(search: Any, *, against: str = "ccp_alpha", loss: str | 
     pyplot()
     check_is_fitted(search)
     results = getattr(search, "cv_results_", {})
-    margin, level, score, chosen = _read_candidates(results, getattr(search, "best_index_", None), against, loss)
-    levels = _choose_levels(level)
-    margins, column = np.unique(margin, return_inverse=True)
+    margin, level, score, is_chosen = _read_candidates(results, getattr(search, "best_index_", None), against, loss)
+    levels = surface_levels(level)
     # A path of subtrees has one for every alpha; a grid search has no more than the points that it tried.
-    reach = np.inf if "n_leaves" in results else 1e-9
-    distance = np.abs(_on_log_axis(levels, level)[:, np.newaxis] - _on_log_axis(level, level))
-    table = np.full((len(levels), len(margins)), -np.inf)
-    for idx in range(len(margins)):
-        to_own = np.where(column == idx, distance, np.inf)
-        nearest = to_own.min(axis=1, keepdims=True)
-        is_shown = (to_own <= nearest + 1e-9) & (to_own <= reach) & (column == idx)
-        table[:, idx] = np.where(is_shown, score, -np.inf).max(axis=1)
+    surface = make_surface(margin, level, score, is_chosen, levels, reach=np.inf if "n_leaves" in results else 1e-9)
+    shown = surface.candidates.T
     is_error = isinstance(search.scoring, str) and search.scoring.startswith("neg_")
-    table = np.ma.masked_invalid(-table if is_error else table)
+    table = np.ma.masked_array(-score[shown] if is_error else score[shown], shown < 0)
     ax = make_axes(ax, figsize=(7.5, 4.5))
     # matplotlib has no logarithmic colours for numbers near the smallest.
     is_wide = is_error and 1e-200 < table.min() < table.max() / 10
     mesh = ax.pcolormesh(table, cmap=COLORMAP, norm="log" if is_wide else "linear", rasterized=True)
     what = search.scoring.removeprefix("neg_").replace("_", " ") if isinstance(search.scoring, str) else "score"
     ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {what}")
-    if chosen is not None:
-        x, y = column[chosen] + 0.5, np.argmin(distance[:, chosen]) + 0.5
-        ax.plot(x, y, "*", markersize=16, color="white", markeredgecolor="black", clip_on=False)
-    ax.set_xticks(np.arange(len(margins)) + 0.5, [f"{value:.2g}" for value in margins], rotation=60)
-    shown = np.unique(np.linspace(0, len(levels) - 1, min(len(levels), 12)).round().astype(int))
-    ax.set_yticks(shown + 0.5, [f"{levels[idx]:.2g}".replace("inf", "∞") for idx in shown])
+    if surface.chosen is not None:
+        x, y = surface.chosen
+        ax.plot(x + 0.5, y + 0.5, "*", markersize=16, color="white", markeredgecolor="black", clip_on=False)
+    ax.set_xticks(np.arange(len(surface.margins)) + 0.5, [f"{value:.2g}" for value in surface.margins], rotation=60)
+    ticks = np.unique(np.linspace(0, len(levels) - 1, min(len(levels), 12)).round().astype(int))
+    ax.set_yticks(ticks + 0.5, [f"{levels[idx]:.2g}".replace("inf", "∞") for idx in ticks])
     ax.set(xlabel="margin", ylabel={"ccp_alpha": "alpha", "n_leaves": "leaves"}.get(against, against))
     return ax
 
 
 def _read_candidates(
     results: Any, best_idx: int | None, against: str, loss: str | None
-) -> tuple[FloatArray, FloatArray, FloatArray, int | None]:
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """Margin, other parameter and score of the candidates with one loss, and which of them is the chosen one."""
     key = against if against == "n_leaves" else f"param_{against}"
     for name, argument in (("param_margin", "search"), ("mean_test_score", "search"), (key, "against")):
@@ -153,24 +144,4 @@ def _read_candidates(
         raise ValueError(f"loss: expected one of {sorted(set(losses))} with a finite score, got {loss!r}.")
     level = as_numbers([np.inf if value is None else value for value in results[key]], against)
     margin, score = as_numbers(results["param_margin"], "margin"), np.asarray(results["mean_test_score"])
-    chosen = np.flatnonzero(rows == best_idx)
-    return margin[rows], level[rows], score[rows], int(chosen[0]) if len(chosen) else None
-
-
-def _choose_levels(level: FloatArray) -> FloatArray:
-    """The rows of the heatmap: all levels, or a geometric series if they are many."""
-    levels = np.unique(level)
-    if len(levels) <= MOST_ROWS:
-        return levels
-    inner = levels[(levels > 0) & np.isfinite(levels)]
-    series = np.geomspace(inner[0], inner[-1], MOST_ROWS)
-    if np.all(inner == inner.round()):
-        series = series.round()
-    return np.unique(np.concatenate([levels[levels <= 0], series, levels[np.isinf(levels)]]))
-
-
-def _on_log_axis(values: FloatArray, level: FloatArray) -> FloatArray:
-    """Logarithms, with places for 0 and infinity beyond those of all other levels."""
-    inner = level[(level > 0) & np.isfinite(level)]
-    least, most = (inner.min(), inner.max()) if len(inner) else (1.0, 1.0)
-    return np.log(np.clip(values, least / FAR, most * FAR))
+    return margin[rows], level[rows], score[rows], rows == best_idx

@@ -14,11 +14,11 @@ from marginwood.losses import hinge_loss
 from marginwood.metrics import interval_d2_score, interval_hinge_loss
 from marginwood.model_selection import MaxMarginIntervalTreeCV
 from marginwood.report.plain import number, numbers
+from marginwood.search import make_surface, surface_levels
 
 __all__ = ["candidates", "cv_surface", "error_curve"]
 
 N_POINTS = 50  # of a curve over the trees of a forest
-N_ALPHAS = 40  # columns of the surface beside 0 and infinity
 BLOCK = 4096  # rows that all trees of a forest predict at a time
 UNITS = {"linear_hinge": "mean distance to the interval", "squared_hinge": "mean squared distance to the interval"}
 
@@ -106,43 +106,20 @@ def candidates(model: Any) -> dict[str, Any] | None:
 
 
 def cv_surface(model: Any) -> dict[str, Any] | None:
-    """Cross-validated scores by loss, margin and alpha, on a grid of alphas that all margins share.
-
-    Every margin has its own alphas. A cell shows the candidate whose alpha is nearest on a log scale; the chosen
-    candidate always has one.
-    """
+    """Cross-validated scores by loss, margin and alpha, on a grid of alphas that all margins share."""
     if not isinstance(model, MaxMarginIntervalTreeCV):
         return None
-    results = model.cv_results_
-    places = _log_places(results["param_ccp_alpha"])
-    inner = np.unique(places)[1:-1]
-    columns = np.unique(
-        np.concatenate([[places.min(), places.max()], np.linspace(inner[0], inner[-1], N_ALPHAS)])
-        if len(inner) > N_ALPHAS
-        else places
-    )
-    chosen = {"loss": model.best_params_["loss"], "column": int(np.abs(columns - places[model.best_index_]).argmin())}
-    losses = []
+    results, losses, chosen = model.cv_results_, [], {}
+    levels = surface_levels(results["param_ccp_alpha"])
     for loss in dict.fromkeys(results["param_loss"].tolist()):
-        margins = np.unique(results["param_margin"][results["param_loss"] == loss])
-        cells = []
-        for row, margin in enumerate(margins):
-            tried = np.flatnonzero((results["param_loss"] == loss) & (results["param_margin"] == margin))
-            cells.append(tried[np.abs(places[tried] - columns[:, np.newaxis]).argmin(axis=1)])
-            if model.best_index_ in tried:
-                cells[-1][chosen["column"]] = model.best_index_
-                chosen["row"] = row
-        losses.append({"loss": loss, "margins": numbers(margins)} | _cells(results, np.array(cells)))
+        rows = np.flatnonzero(results["param_loss"] == loss)
+        margin, alpha, score = (results[name][rows] for name in ("param_margin", "param_ccp_alpha", "mean_test_score"))
+        surface = make_surface(margin, alpha, score, rows == model.best_index_, levels)
+        losses.append({"loss": loss, "margins": numbers(surface.margins)} | _cells(results, rows[surface.candidates]))
+        if surface.chosen is not None:
+            chosen = {"loss": loss, "row": surface.chosen[0], "column": surface.chosen[1]}
     scoring = model.scoring if isinstance(model.scoring, str) else "score"
     return {"scoring": scoring, "losses": losses, "chosen": chosen, "folds": model.n_splits_}
-
-
-def _log_places(alphas: FloatArray) -> FloatArray:
-    """Alphas on a log scale, with 0 and infinity a step of 1 beyond the others."""
-    positive = alphas[(alphas > 0) & np.isfinite(alphas)]
-    ends = np.log10([positive.min(), positive.max()]) if len(positive) else np.zeros(2)
-    with np.errstate(divide="ignore"):
-        return np.clip(np.log10(alphas), ends[0] - 1, ends[1] + 1)
 
 
 def _cells(results: dict[str, Any], idx: Any) -> dict[str, Any]:
