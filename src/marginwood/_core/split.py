@@ -33,7 +33,10 @@ class Path(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A split that sends the first `n_left` samples of a path left; ``n_left == 0`` means none."""
+    """A split that sends the first `n_left` samples of a path left; ``n_left == 0`` means none.
+
+    The values are minimisers of both sides, any of them if there are many.
+    """
 
     cost: float
     feature: int
