@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import IntervalRegressorMixin, check_features
+from marginwood.base import IntervalRegressorMixin, check_feature_names, check_features
 from marginwood.boosting import MaxMarginIntervalBoosting
 from marginwood.intervals import CENSORING_KINDS, FloatArray, censoring_kind, check_informative, check_intervals
 from marginwood.losses import hinge_loss, optimal_constant
@@ -54,8 +54,7 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
         check_informative(y)  # it raises
     trees = node_trees(model)
     tables = node_tables(trees)
-    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
-    names = names or [f"x[{idx}]" for idx in range(X.shape[1])]
+    names = check_feature_names(model)
     split_on = sorted({feature for table in tables for feature in table["feature"] if feature >= 0})
     return {
         "version": __version__,
