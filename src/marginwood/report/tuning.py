@@ -74,10 +74,7 @@ def _drawn_rows(forest: MaxMarginIntervalForest, y: FloatArray) -> Any:
 
 
 def _boosting_curve(model: MaxMarginIntervalBoosting, X: FloatArray, y: FloatArray) -> dict[str, Any]:
-    total, errors = np.zeros(len(X)), []
-    for tree in model.estimators_:
-        total += tree.tree_.predict(X)
-        errors.append(interval_hinge_loss(y, model.init_ + total, loss=model.loss))
+    errors = [interval_hinge_loss(y, prediction, loss=model.loss) for prediction in model._staged(X)]
     lines = [_line("these data", np.arange(len(errors)) + 1, errors)]
     for name, scores in (("training, with margin", model.train_score_), ("validation", model.validation_score_)):
         if len(scores):
