@@ -100,6 +100,13 @@ def check_feature_names(model: Any, feature_names: Any = None) -> list[str]:
     return [str(name) for name in feature_names]
 
 
+def copy_feature_names(source: Any, estimator: Any) -> None:
+    """Give an estimator the number and the names of the features that another one saw."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(source, name):
+            setattr(estimator, name, getattr(source, name))
+
+
 def check_count(name: str, value: Any, least: int) -> int:
     """Return an argument that is an integer of at least `least`, or raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree, subsample
-from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets
+from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets, copy_feature_names
 from marginwood.intervals import LARGEST_LIMIT, FloatArray
 from marginwood.losses import Loss, check_loss, hinge_loss, optimal_constant
 from marginwood.options import growing_options
@@ -293,9 +293,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     def _make_tree(self) -> MaxMarginIntervalTree:
         names = MaxMarginIntervalTree().get_params().keys() & self.get_params().keys()
         tree = MaxMarginIntervalTree(**{name: getattr(self, name) for name in names})
-        tree.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            tree.feature_names_in_ = self.feature_names_in_
+        copy_feature_names(self, tree)
         return tree
 
     def _has_stalled(self, scores: list[float]) -> bool:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
 from marginwood.bagging import LARGEST_SEED, Draw, Training, aggregate, grow_trees
-from marginwood.base import IntervalRegressorMixin, check_features, check_targets
+from marginwood.base import IntervalRegressorMixin, check_features, check_targets, copy_feature_names
 from marginwood.intervals import FloatArray
 from marginwood.losses import check_loss
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
@@ -38,13 +38,6 @@ IntArray = npt.NDArray[np.int64]
 # Rows that all trees predict before the next rows: the block stays in the cache.
 BLOCK = 4096
 N_MARGINS = 7
-
-
-def name_features(source: Any, estimator: Any) -> None:
-    """Give an estimator the number and the names of the features that another one saw."""
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(source, name):
-            setattr(estimator, name, getattr(source, name))
 
 
 class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
@@ -217,7 +210,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         shared_names = MaxMarginIntervalTree().get_params().keys() & self.get_params().keys()
         tree = MaxMarginIntervalTree(**{name: getattr(self, name) for name in shared_names - {"random_state"}})
         tree.max_features_ = growing_options(tree, X.shape[0], X.shape[1], training.weights.sum()).max_features
-        name_features(self, tree)
+        copy_feature_names(self, tree)
         saw_missing, trees = np.isnan(X.max(axis=0)), []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
             for nodes, draw in zip(grow_trees(tree, training, draws, self.n_jobs), draws, strict=True):
@@ -334,7 +327,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         for candidate in candidates:
             forest = clone(self).set_params(**candidate, oob_score=True)
             forest._check_parameters()
-            name_features(self, forest)
+            copy_feature_names(self, forest)
             forest._fit(training, draws)
             errors.append(forest._oob(interval_mean_squared_error, training))
             if len(errors) == 1 or errors[-1] < min(errors[:-1]):

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
-from marginwood.base import check_features, check_selection, check_targets
+from marginwood.base import check_features, check_selection, check_targets, copy_feature_names
 from marginwood.checkpoint import Journal, digest
 from marginwood.fold import Fold, Rows, ScoredPath
 from marginwood.intervals import FloatArray, check_intervals
@@ -322,9 +322,7 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
         """The chosen tree on all data; grown in a thread, so that it can be interrupted."""
         growing = {name: getattr(self, name) for name in GROWING}
         tree = MaxMarginIntervalTree(**self.best_params_, **growing, random_state=seed)
-        tree.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            tree.feature_names_in_ = self.feature_names_in_
+        copy_feature_names(self, tree)
         target = Target(rows.intervals)
         ((_, tree),) = run_in_threads(lambda X: tree._grow(X, sort_features(X), target, rows.weights), [rows.X])
         return tree
