@@ -6,13 +6,13 @@ import numpy as np
 
 from benchmarks.paper.data import SIMULATIONS
 from benchmarks.paper.table import Piece, Table, fingerprint
-from marginwood.datasets import FEATURE_MAX
+from marginwood.datasets import FEATURE_MAX, distance_from_middle, fifth
 
 SHOWN = ("L1-Linear", "MMIT-L", "forest", "boosting")
 SIGNALS = {
     "simulated.sin": np.sin,
-    "simulated.abs": lambda x: np.abs(x - FEATURE_MAX / 2),
-    "simulated.linear": lambda x: x / 5,
+    "simulated.abs": distance_from_middle,
+    "simulated.linear": fifth,
 }
 N_SHOWN = 400
 

@@ -111,7 +111,7 @@ def make_absolute(
     >>> X.shape, y.shape
     ((50, 3), (50, 2))
     """
-    return _simulate(_distance_from_middle, n_samples, n_features, random_state)
+    return _simulate(distance_from_middle, n_samples, n_features, random_state)
 
 
 def make_linear(
@@ -142,7 +142,7 @@ def make_linear(
     >>> X.shape, y.shape
     ((50, 3), (50, 2))
     """
-    return _simulate(_fifth, n_samples, n_features, random_state)
+    return _simulate(fifth, n_samples, n_features, random_state)
 
 
 def make_intervals_from_regression(
@@ -354,12 +354,12 @@ def _bunch(path: Path, X: Any, y: Any, folds: Any, feature_names: list[str] | No
     return Bunch(X=X, y=y, folds=folds, feature_names=feature_names, name=path.stem)
 
 
-def _distance_from_middle(x: FloatArray) -> FloatArray:
+def distance_from_middle(x: FloatArray) -> FloatArray:
     """Distance from the middle of the feature's range."""
     return np.abs(x - FEATURE_MAX / 2)
 
 
-def _fifth(x: FloatArray) -> FloatArray:
+def fifth(x: FloatArray) -> FloatArray:
     """A line from 0 to 2 over the feature's range."""
     return x / 5
 
