@@ -124,7 +124,7 @@ def test_a_drawing_in_given_axes_is_scaled_to_their_room():
 
 
 def test_a_very_deep_tree_is_laid_out_without_recursion():
-    layout = lay_out(chain(3000).tree_.nodes, None)
+    layout = lay_out(chain(3000).tree_, None)
     assert layout.depth.max() == 3000
     assert layout.row.max() == 3000
 
@@ -181,7 +181,7 @@ def test_every_strip_holds_the_intervals_of_its_leaf():
     middles = np.sort([np.mean(segment[:, 1]) for segment in values.get_segments()])
     drawn = np.array(rows.get_segments())
     leaf = np.argmin(np.abs(drawn[:, :1, 1] - middles), axis=1)
-    layout = lay_out(tree.tree_.nodes, None)
+    layout = lay_out(tree.tree_, None)
     sizes = tree.tree_.n_node_samples[layout.node_idx[layout.is_end]]
     np.testing.assert_array_equal(np.bincount(leaf)[::-1], sizes)
     finite = np.isfinite(y).all(axis=1)
@@ -192,11 +192,11 @@ def test_every_strip_holds_the_intervals_of_its_leaf():
 
 
 def test_ends_of_a_cut_layout_own_everything_below_them():
-    nodes = full_tree(3).tree_.nodes
-    layout = lay_out(nodes, 0)
+    tree = full_tree(3).tree_
+    layout = lay_out(tree, 0)
     np.testing.assert_array_equal(layout.node_idx, [0, 1, 2])
     np.testing.assert_array_equal(layout.row, [0.5, 0, 1])
-    end = end_of_nodes(nodes, layout)
+    end = end_of_nodes(tree, layout)
     np.testing.assert_array_equal(end[[0, 1, 2, 3, 4, 5, 6, 7, 14]], [-1, 1, 2, 1, 1, 2, 2, 1, 2])
 
 
@@ -213,7 +213,7 @@ def test_tree_arguments_are_checked_before_a_figure_is_made():
     forest = MaxMarginIntervalForest(n_estimators=2, random_state=0).fit(X, y)
     with pytest.raises(NotFittedError):
         plot_tree(MaxMarginIntervalTree())
-    with pytest.raises(TypeError, match=r"got MaxMarginIntervalForest\. Pass one of its estimators_"):
+    with pytest.raises(TypeError, match="got a MaxMarginIntervalForest; pass one of its estimators_"):
         plot_tree(forest)
     with pytest.raises(ValueError, match="X, y: expected both"):
         plot_tree(tree, X)

@@ -8,7 +8,7 @@ import numpy as np
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
-from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
+from marginwood.drawing import answer, describe_leaf, places, read_tree
 from marginwood.intervals import FloatArray
 
 __all__ = ["export_graphviz"]
@@ -66,8 +66,7 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
         text = "..." if place.is_cut else "\n".join(label).translate(ESCAPES)
         lines.append(f'{place.idx} [label="{text}", fillcolor="{colours[place.idx]}"];')
         if place.depth:
-            answer = ("yes" if place.is_left else "no") + missing_note(table, place)
-            lines.append(f'{place.parent} -> {place.idx} [label="{answer}"];')
+            lines.append(f'{place.parent} -> {place.idx} [label="{answer(table, place)}"];')
     return "\n    ".join(["digraph tree {", *lines]) + "\n}"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
-from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
+from marginwood.drawing import answer, describe_leaf, places, read_tree
 
 __all__ = ["export_latex"]
 
@@ -75,8 +75,8 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
         else:
             label = rf"{names[node['feature']]} $\le {number(node['threshold'])[1:]}"
         if place.depth:
-            side, answer = ("left", "yes") if place.is_left else ("right", "no")
-            edge = f", edge label={{node[midway, {side}]{{{answer}{missing_note(table, place)}}}}}"
+            side = "left" if place.is_left else "right"
+            edge = f", edge label={{node[midway, {side}]{{{answer(table, place)}}}}}"
         lines.append(f"{'  ' * (depth + 1)}[{{{label}}}{edge}{']' if is_end else ''}")
     lines += ["  " * level + "]" for level in range(depth, 0, -1)]
     return "\n".join([*lines, r"\end{forest}"])

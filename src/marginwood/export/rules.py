@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_feature_names
-from marginwood.export.reading import read_tree
+from marginwood.drawing import read_tree
 from marginwood.tree import IntervalTree
 
 __all__ = ["Condition", "Rule", "leaf_conditions", "to_rules"]

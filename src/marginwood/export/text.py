@@ -6,7 +6,7 @@ from typing import Any
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
-from marginwood.export.reading import describe_leaf, missing_note, places, read_tree
+from marginwood.drawing import describe_leaf, missing_note, places, read_tree
 
 __all__ = ["export_text"]
 

@@ -6,13 +6,15 @@ splits that a depth cuts off; each has a row to itself, and a split lies midway 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from marginwood._core.nodes import LEAF
+from marginwood.drawing import Place, places
 from marginwood.intervals import BoolArray, FloatArray
+from marginwood.tree import IntervalTree
 
 __all__ = ["Layout", "end_of_nodes", "lay_out"]
 
@@ -22,6 +24,7 @@ IntArray = npt.NDArray[np.int64]
 class Layout(NamedTuple):
     """The nodes that are drawn, parents before their children; the first is the root."""
 
+    places: list[Place]
     node_idx: IntArray  # in the node table
     parent: IntArray  # place in this list; -1 for the root
     depth: IntArray
@@ -29,31 +32,26 @@ class Layout(NamedTuple):
     is_end: BoolArray
 
 
-def lay_out(nodes: Any, max_depth: int | None) -> Layout:
+def lay_out(tree: IntervalTree, max_depth: int | None) -> Layout:
     """Place the nodes; splits deeper than `max_depth` become ends."""
-    found: list[tuple[int, int, int]] = []
-    is_end: list[bool] = []
-    pending = [(0, -1, 0)]
-    while pending:
-        node_idx, parent, depth = pending.pop()
-        left, right = nodes["children_left"][node_idx], nodes["children_right"][node_idx]
-        is_end.append(bool(left == LEAF or (max_depth is not None and depth > max_depth)))
-        if not is_end[-1]:
-            pending += [(int(right), len(found), depth + 1), (int(left), len(found), depth + 1)]
-        found.append((node_idx, parent, depth))
-    node_idx, parent, depth = np.array(found, dtype=np.int64).T
-    ends = np.array(is_end)
-    row = np.where(ends, np.cumsum(ends) - 1.0, 0.0)
+    drawn = list(places(tree, max_depth))
+    node_idx, depth, above, _, is_cut = (np.array(column) for column in zip(*drawn, strict=True))
+    position = np.full(tree.node_count + 1, -1)  # the last one is where the root's parent looks
+    position[node_idx] = np.arange(len(drawn))
+    parent = position[above]
+    is_end = is_cut | (tree.children_left[node_idx] == LEAF)
+    row = np.where(is_end, np.cumsum(is_end) - 1.0, 0.0)
     for place in range(len(row) - 1, 0, -1):
         row[parent[place]] += row[place] / 2
-    return Layout(node_idx, parent, depth, row, ends)
+    return Layout(drawn, node_idx, parent, depth, row, is_end)
 
 
-def end_of_nodes(nodes: Any, layout: Layout) -> IntArray:
+def end_of_nodes(tree: IntervalTree, layout: Layout) -> IntArray:
     """For every row of the node table the place in the layout of the end at or above it; -1 for drawn splits."""
-    end = np.full(len(nodes), -1)
+    left, right = tree.children_left, tree.children_right
+    end = np.full(tree.node_count, -1)
     end[layout.node_idx[layout.is_end]] = np.flatnonzero(layout.is_end)
-    for node_idx in np.flatnonzero(nodes["children_left"] != LEAF):
+    for node_idx in np.flatnonzero(left != LEAF):
         if end[node_idx] >= 0:
-            end[nodes["children_left"][node_idx]] = end[nodes["children_right"][node_idx]] = end[node_idx]
+            end[left[node_idx]] = end[right[node_idx]] = end[node_idx]
     return end

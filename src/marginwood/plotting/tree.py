@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
+from marginwood.drawing import answer, describe_value, read_tree
 from marginwood.intervals import FloatArray, check_intervals
 from marginwood.plotting.canvas import (
     COLORMAP,
@@ -100,29 +100,21 @@ def plot_tree(
     7
     """
     plt = pyplot()
-    check_is_fitted(tree)
-    if not hasattr(tree, "tree_"):
-        advice = " Pass one of its estimators_." if hasattr(tree, "estimators_") else ""
-        raise TypeError(f"tree: expected a fitted tree with a node table tree_, got {type(tree).__name__}.{advice}")
+    table = read_tree(tree)
     names = [shorten(name) for name in check_feature_names(tree, feature_names)]
     decimals = check_count("decimals", decimals, 0)
-    max_depth = None if max_depth is None else check_count("max_depth", max_depth, 0)
     leaves, intervals = _check_rows(tree, X, y)
-    nodes = tree.tree_.nodes
-    layout = lay_out(nodes, max_depth)
-    texts = [
-        _describe(nodes[idx], is_end, names, decimals)
-        for idx, is_end in zip(layout.node_idx, layout.is_end, strict=True)
-    ]
-    branches = [_name_branch(tree.tree_, layout, place) for place in range(len(layout.node_idx))]
+    layout = lay_out(table, max_depth)
+    texts = [_describe(table.nodes[place.idx], place.is_cut, names, decimals) for place in layout.places]
+    branches = [answer(table, place) for place in layout.places]
     drawing, tree_width = _make_room(ax, layout, texts, branches, with_strip=intervals is not None)
-    value = nodes["value"][layout.node_idx]
+    value = table.nodes["value"][layout.node_idx]
     colors = plt.cm.ScalarMappable(plt.Normalize(*_widen(value.min(), value.max(), 1e-3)), COLORMAP)
     _draw_branches(drawing, branches)
     _draw_boxes(drawing, texts, colors.to_rgba(value))
     _draw_scale(drawing, colors)
     if leaves is not None and intervals is not None:
-        _draw_strips(drawing, tree_width, nodes, end_of_nodes(nodes, layout)[leaves], intervals)
+        _draw_strips(drawing, tree_width, table.nodes, end_of_nodes(table, layout)[leaves], intervals)
     return drawing.ax
 
 
@@ -138,31 +130,21 @@ def _check_rows(tree: Any, X: Any, y: Any) -> tuple[IntArray | None, FloatArray 
     return leaves, intervals
 
 
-def _describe(node: Any, is_end: bool, names: list[str], decimals: int) -> str:
+def _describe(node: Any, is_cut: bool, names: list[str], decimals: int) -> str:
     """What the box of a node says."""
 
     def show(number: float) -> str:
         style = "f" if abs(number) < 1e7 or np.isinf(number) else "e"
         return f"{number:.{decimals}{style}}".replace("-", "−")  # noqa: RUF001
 
-    if node["children_left"] == LEAF:
-        first = f"{show(node['value'])} in [{show(node['value_low'])}, {show(node['value_high'])}]"
-    elif is_end:
+    if is_cut:
         first = "…"
+    elif node["children_left"] == LEAF:
+        first = describe_value(node, show)
     else:
         first = f"{names[node['feature']]} ≤ {show(node['threshold'])}"
     n_samples = node["n_node_samples"]
     return f"{first}\n{n_samples} sample{'s' if n_samples != 1 else ''}"
-
-
-def _name_branch(table: Any, layout: Layout, place: int) -> str:
-    """What the line from its parent to a node says; nothing for the root."""
-    if place == 0:
-        return ""
-    parent = table.nodes[layout.node_idx[layout.parent[place]]]
-    is_left = parent["children_left"] == layout.node_idx[place]
-    takes_missing = table.saw_missing[parent["feature"]] and bool(parent["missing_go_to_left"]) == is_left
-    return ("yes" if is_left else "no") + (" or missing" if takes_missing else "")
 
 
 def _make_room(
@@ -205,7 +187,7 @@ def _draw_branches(drawing: Drawing, branches: list[str]) -> None:
     from matplotlib.collections import LineCollection
 
     lines = []
-    _, parent, _, _, _ = drawing.layout
+    parent = drawing.layout.parent
     for child in range(1, len(parent)):
         start = drawing.left[parent[child]] + drawing.width[parent[child]]
         corner, end = start + ELBOW, drawing.left[child]
