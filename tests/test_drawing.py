@@ -1,13 +1,13 @@
 """What all drawings of a tree share: the tree, its places and words."""
 
-from math import nan
+from math import inf, nan
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
 from marginwood import IntervalDummyRegressor, MaxMarginIntervalTree
-from marginwood.drawing import Place, answer, places, read_tree
+from marginwood.drawing import Place, answer, condition, places, read_tree
 from trees import ENSEMBLES, X, chain, y
 
 
@@ -51,3 +51,19 @@ def test_a_very_deep_tree_is_walked_without_recursion():
 def test_answers_name_missing_values_where_they_go(last, answers):
     tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, last]).tree_
     assert [answer(tree, place) for place in places(tree, None)] == answers
+
+
+def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words():
+    tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [2.0, 2.0, 9.0]).tree_
+    assert [condition(tree.nodes[0], "dose", "?", is_left=side) for side in (True, False)] == [
+        "dose is present",
+        "dose is missing",
+    ]
+    assert [answer(tree, place) for place in places(tree, None)] == ["", "yes", "no"]
+
+
+def test_every_other_split_is_put_as_the_comparison():
+    (split, *_) = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, 9.0]).tree_.nodes
+    assert condition(split, "dose", "<= 0.5") == "dose <= 0.5"
+    split["threshold"], split["missing_go_to_left"] = inf, True
+    assert condition(split, "dose", "<= inf") == "dose <= inf"

@@ -67,7 +67,7 @@ def test_missing_values_are_not_named_where_training_saw_none():
 
 def test_a_split_that_parts_missing_values_from_all_others_says_so():
     tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [2.0, 2.0, 9.0])
-    assert export_text(tree).splitlines()[::2] == ["|-- x[0] <= inf", "|-- x[0] > inf or missing"]
+    assert export_text(tree).splitlines()[::2] == ["|-- x[0] is present", "|-- x[0] is missing"]
 
 
 def test_a_cut_drawing_shows_dots_below_the_depth():

@@ -102,9 +102,10 @@ def test_a_very_deep_tree_is_drawn_without_recursion():
     assert export_graphviz(chain(2000)).count("value:") == 2001
 
 
-def test_infinite_thresholds_and_ends_are_words():
+def test_infinite_ends_and_splits_that_part_missing_values_are_words():
     dot = export_graphviz(MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [(2, inf), (2, inf), (-inf, 0)]))
-    assert "x[0] <= inf" in dot
+    assert "x[0] is present" in dot
+    assert parse(dot)[1] == {(0, 1): "yes", (0, 2): "no"}
     assert "in [2.00, inf]" in dot
 
 

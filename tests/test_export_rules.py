@@ -72,7 +72,7 @@ def test_conditions_of_one_feature_are_merged_and_read_well():
         (Condition("a", inf, inf, True), "a is missing"),
         (Condition("a", 5.0, 3.0, True), "a is missing"),
         (Condition("a", 5.0, 3.0, False), "5 < a <= 3"),
-        (Condition("a", None, inf, False), "a is not missing"),
+        (Condition("a", None, inf, False), "a is present"),
         (Condition("a", None, inf, True), "(a <= inf or missing)"),
     ],
 )

@@ -154,6 +154,12 @@ def test_branches_say_where_missing_values_go(target, answers):
     assert [text.get_text() for text in plot_tree(tree).texts if text.get_ha() == "left"][:2] == answers
 
 
+def test_a_split_that_parts_missing_values_from_all_others_says_so():
+    ax = plot_tree(MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [2.0, 2.0, 9.0]))
+    assert box_texts(ax)[0] == "x[0] is present\n3 samples"
+    assert [text.get_text() for text in ax.texts if text.get_ha() == "left"][:2] == ["yes", "no"]
+
+
 def test_boxes_are_coloured_by_value_and_their_text_stands_out():
     ax = plot_tree(full_tree(3))
     colors = np.array([box.get_facecolor() for box in ax.patches])

@@ -424,3 +424,21 @@ def test_a_deep_tree_is_followed_to_its_last_leaf(open_page, folder):
     assert ids(page, ".node.on-path") == list(range(0, 141, 2))
     assert page.locator("[data-node='140'] .card").is_visible()
     assert page.locator(".rule li").all_inner_texts() == ["x[0] > 69"]
+
+
+def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words(open_page, folder):
+    X, y = np.array([[0.0], [1.0], [2.0], [np.nan], [np.nan]]), [2.0, 3.0, 7.0, 20.0, 20.0]
+    tree = MaxMarginIntervalTree().fit(X, y)
+    assert np.isinf(tree.tree_.threshold[0])
+    write_report(tree, X, y, folder / "parted.html")
+    page = open_page("parted")
+    assert "x[0] is present" in page.inner_text("#details")
+    assert page.text_content("[data-node='0']").count("is present") == 1
+    assert "∞" not in page.inner_text("#tree")
+    assert page.locator("#tree-view text").all_text_contents()[:2] == ["yes", "no"]
+    for row, step, rule in [(4, "x[0] = missing", "x[0] is missing"), (2, "x[0] = 2, present", "x[0] > 1.5")]:
+        page.fill("#row-number", str(row))
+        assert page.locator("#sample-path li").all_inner_texts()[0] == step
+        leaf = int(tree.apply(X)[row])
+        page.locator(f"[data-node='{leaf}'] .card").click()
+        assert page.locator(".rule li").all_inner_texts() == [rule]

@@ -6,6 +6,7 @@ A *place* is a node in a drawing: where it lies under the root, and whether the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +17,17 @@ from marginwood.boosting import MaxMarginIntervalBoosting
 from marginwood.forest import MaxMarginIntervalForest
 from marginwood.tree import IntervalTree, TreeReader
 
-__all__ = ["TREES", "Place", "answer", "describe_leaf", "describe_value", "missing_note", "places", "read_tree"]
+__all__ = [
+    "TREES",
+    "Place",
+    "answer",
+    "condition",
+    "describe_leaf",
+    "describe_value",
+    "missing_note",
+    "places",
+    "read_tree",
+]
 
 TREES = "a MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV"
 
@@ -56,11 +67,23 @@ def places(tree: IntervalTree, max_depth: int | None) -> Iterator[Place]:
             pending.append((int(left[idx]), depth + 1, idx, True))
 
 
+def parts_missing(split: Any) -> bool:
+    """Whether a split sends every number to the left and only missing values to the right."""
+    return bool(split["threshold"] == inf and not split["missing_go_to_left"])
+
+
+def condition(split: Any, name: str, comparison: str, *, is_left: bool = True) -> str:
+    """What holds on one side of a split: a comparison, or plain words where only missing values are parted."""
+    if parts_missing(split):
+        comparison = "is present" if is_left else "is missing"
+    return f"{name} {comparison}"
+
+
 def missing_note(tree: IntervalTree, place: Place) -> str:
-    """Says so if missing values go to this node from its parent; nothing where training saw none."""
+    """Says so if missing values go to this node, too; nothing where training saw none."""
     parent = tree.nodes[place.parent]
     is_taken = tree.saw_missing[parent["feature"]] and parent["missing_go_to_left"] == place.is_left
-    return " or missing" if is_taken else ""
+    return " or missing" if is_taken and not parts_missing(parent) else ""
 
 
 def answer(tree: IntervalTree, place: Place) -> str:

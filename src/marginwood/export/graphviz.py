@@ -8,7 +8,7 @@ import numpy as np
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
-from marginwood.drawing import answer, describe_leaf, places, read_tree
+from marginwood.drawing import answer, condition, describe_leaf, places, read_tree
 from marginwood.intervals import FloatArray
 
 __all__ = ["export_graphviz"]
@@ -62,7 +62,7 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
         node = table.nodes[place.idx]
         label = describe_leaf(node, f"{{:.{decimals}f}}".format)
         if node["children_left"] != LEAF:
-            label[0] = f"{names[node['feature']]} <= {node['threshold']:.{decimals}f}"
+            label[0] = condition(node, names[node["feature"]], f"<= {node['threshold']:.{decimals}f}")
         text = "..." if place.is_cut else "\n".join(label).translate(ESCAPES)
         lines.append(f'{place.idx} [label="{text}", fillcolor="{colours[place.idx]}"];')
         if place.depth:

@@ -6,7 +6,7 @@ from typing import Any
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
-from marginwood.drawing import answer, describe_leaf, places, read_tree
+from marginwood.drawing import answer, condition, describe_leaf, places, read_tree
 
 __all__ = ["export_latex"]
 
@@ -73,7 +73,7 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
         elif is_end:
             label = r"\\".join(describe_leaf(node, number))
         else:
-            label = rf"{names[node['feature']]} $\le {number(node['threshold'])[1:]}"
+            label = condition(node, names[node["feature"]], rf"$\le {number(node['threshold'])[1:]}")
         if place.depth:
             side = "left" if place.is_left else "right"
             edge = f", edge label={{node[midway, {side}]{{{answer(table, place)}}}}}"

@@ -34,7 +34,7 @@ class Condition(NamedTuple):
         if self.missing and self.above is not None and self.above >= self.at_most:
             return f"{name} is missing"
         if not self.missing and self.above is None and self.at_most == inf:
-            return f"{name} is not missing"
+            return f"{name} is present"
         if self.above is None:
             numbers = f"{name} <= {self.at_most:g}"
         elif self.at_most == inf:

@@ -6,7 +6,7 @@ from typing import Any
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
-from marginwood.drawing import describe_leaf, missing_note, places, read_tree
+from marginwood.drawing import condition, describe_leaf, missing_note, places, read_tree
 
 __all__ = ["export_text"]
 
@@ -48,7 +48,8 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     for place in places(table, max_depth):
         if place.depth:
             parent = table.nodes[place.parent]
-            rule = f"{names[parent['feature']]} {'<=' if place.is_left else '>'} {parent['threshold']:.{decimals}f}"
+            comparison = f"{'<=' if place.is_left else '>'} {parent['threshold']:.{decimals}f}"
+            rule = condition(parent, names[parent["feature"]], comparison, is_left=place.is_left)
             lines.append(f"{'|   ' * (place.depth - 1)}|-- {rule}{missing_note(table, place)}")
         node = table.nodes[place.idx]
         if place.is_cut:

@@ -8,7 +8,7 @@ import numpy as np
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import check_count, check_feature_names
-from marginwood.drawing import answer, describe_value, read_tree
+from marginwood.drawing import answer, condition, describe_value, read_tree
 from marginwood.intervals import FloatArray, check_intervals
 from marginwood.plotting.canvas import (
     COLORMAP,
@@ -142,7 +142,7 @@ def _describe(node: Any, is_cut: bool, names: list[str], decimals: int) -> str:
     elif node["children_left"] == LEAF:
         first = describe_value(node, show)
     else:
-        first = f"{names[node['feature']]} ≤ {show(node['threshold'])}"
+        first = condition(node, names[node["feature"]], f"≤ {show(node['threshold'])}")
     n_samples = node["n_node_samples"]
     return f"{first}\n{n_samples} sample{'s' if n_samples != 1 else ''}"
 

@@ -40,6 +40,16 @@ function goesLeft(tree, node, place) {
   return Number.isNaN(value) ? tree.missingLeft[node] === 1 : value <= tree.threshold[node];
 }
 
+// Whether a split sends every number to the left and only missing values to the right.
+function partsMissing(tree, split) {
+  return tree.threshold[split] === Infinity && tree.missingLeft[split] === 0;
+}
+
+// What a split asks of its feature; who says yes goes left.
+function questionOf(tree, split) {
+  return partsMissing(tree, split) ? "is present" : `≤ ${format(tree.threshold[split])}`;
+}
+
 function pathOf(tree, place) {
   const path = [0];
   for (let node = 0; tree.left[node] >= 0; path.push(node)) {
@@ -61,17 +71,19 @@ function ruleOf(tree, node) {
   path.slice(0, -1).forEach((split, step) => {
     const feature = tree.feature[split],
       isLeft = path[step + 1] === tree.left[split];
-    const bound = bounds.get(feature) ?? { missing: true };
-    if (isLeft) bound.upTo = Math.min(bound.upTo ?? Infinity, tree.threshold[split]);
+    const bound = bounds.get(feature) ?? { upTo: Infinity, missing: true };
+    if (isLeft) bound.upTo = Math.min(bound.upTo, tree.threshold[split]);
     else bound.above = Math.max(bound.above ?? -Infinity, tree.threshold[split]);
     bound.missing &&= isLeft === (tree.missingLeft[split] === 1);
     bounds.set(feature, bound);
   });
-  return Array.from(bounds, ([feature, bound]) => {
+  return Array.from(bounds, ([feature, { above, upTo, missing }]) => {
     const name = report.features[feature];
-    const above = bound.above === undefined ? "" : format(bound.above);
-    const upTo = bound.upTo === undefined ? "" : ` ≤ ${format(bound.upTo)}`;
-    const range = above && upTo ? `${above} < ${name}${upTo}` : above ? `${name} > ${above}` : name + upTo;
-    return range + (bound.missing && sawMissing.has(feature) ? " or missing" : "");
+    if (missing && above >= upTo) return `${name} is missing`;
+    if (!missing && above === undefined && upTo === Infinity) return `${name} is present`;
+    const most = `${name} ≤ ${format(upTo)}`;
+    const range =
+      above === undefined ? most : upTo === Infinity ? `${name} > ${format(above)}` : `${format(above)} < ${most}`;
+    return range + (missing && sawMissing.has(feature) ? " or missing" : "");
   });
 }

@@ -100,7 +100,7 @@ class TreeView {
         const isLeft = edge.target.data === tree.left[edge.source.data],
           split = edge.source.data;
         const takesMissing = sawMissing.has(tree.feature[split]) && isLeft === (tree.missingLeft[split] === 1);
-        return (isLeft ? "yes" : "no") + (takesMissing ? ", missing" : "");
+        return (isLeft ? "yes" : "no") + (takesMissing && !partsMissing(tree, split) ? ", missing" : "");
       });
     this.nodes
       .selectAll("g.node")
@@ -186,7 +186,7 @@ class TreeView {
     const { tree } = this;
     const rows = `n ${count(tree.samples[node])}`;
     if (tree.feature[node] < 0) return rows;
-    return `≤ ${format(tree.threshold[node])} · ${rows}${tree.left[node] < 0 ? " · not shown" : ""}`;
+    return `${questionOf(tree, node)} · ${rows}${tree.left[node] < 0 ? " · not shown" : ""}`;
   }
 
   toggle(node) {
@@ -377,9 +377,7 @@ class TreeView {
     const name = node === 0 ? "Root" : isLeaf ? "Leaf" : "Split";
     const rule = ruleOf(tree, node),
       places = this.places(node);
-    const split = isLeaf
-      ? []
-      : [["Splits at", `${report.features[tree.feature[node]]} ≤ ${format(tree.threshold[node])}`]];
+    const split = isLeaf ? [] : [["Splits on", `${report.features[tree.feature[node]]} ${questionOf(tree, node)}`]];
     const facing = element("dl", { class: "facts" });
     facts(facing, [
       ...split,
@@ -417,12 +415,10 @@ class TreeView {
     const steps = path.slice(0, -1).map((node, step) => {
       const value = rows.values.get(tree.feature[node])[followed],
         isLeft = path[step + 1] === tree.left[node];
+      const given = `${report.features[tree.feature[node]]} = ${format(value)}`;
+      if (partsMissing(tree, node)) return element("li", {}, given + (isLeft ? ", present" : ""));
       const test = Number.isNaN(value) ? (isLeft ? "goes with ≤" : "goes with >") : isLeft ? "≤" : ">";
-      return element(
-        "li",
-        {},
-        `${report.features[tree.feature[node]]} = ${format(value)} ${test} ${format(tree.threshold[node])}`,
-      );
+      return element("li", {}, `${given} ${test} ${format(tree.threshold[node])}`);
     });
     return element(
       "div",
