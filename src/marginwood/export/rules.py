@@ -15,19 +15,24 @@ __all__ = ["Condition", "Rule", "leaf_conditions", "to_rules"]
 
 
 class Condition(NamedTuple):
-    """Holds for numbers in ``(above, at_most]``, and for NaN if `missing`; `above` is None without a bound."""
+    """What a rule asks of one feature.
+
+    Parameters
+    ----------
+    feature : str
+        Name of the feature.
+    above : float or None, default=None
+        Numbers must be greater; None for no bound.
+    at_most : float, default=inf
+        Numbers must not be greater.
+    missing : bool, default=True
+        Whether the condition holds for NaN.
+    """
 
     feature: str
     above: float | None = None
     at_most: float = inf
     missing: bool = True
-
-    def narrowed(self, threshold: float, goes_left: bool, missing_goes_left: bool) -> Condition:
-        """The same and the condition of one side of a split."""
-        missing = self.missing and goes_left == missing_goes_left
-        if goes_left:
-            return self._replace(at_most=min(self.at_most, threshold), missing=missing)
-        return self._replace(above=threshold if self.above is None else max(self.above, threshold), missing=missing)
 
     def __str__(self) -> str:
         name = " ".join(self.feature.split())  # on one line
@@ -45,7 +50,19 @@ class Condition(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A leaf: if all conditions hold, the prediction is `value`, and all of ``[low, high]`` is equally good."""
+    """A leaf of a tree.
+
+    Parameters
+    ----------
+    conditions : tuple of Condition
+        All must hold for a row to come here.
+    value : float
+        The prediction.
+    low, high : float
+        Ends of the interval of equally good predictions.
+    n_samples : int
+        Number of training rows.
+    """
 
     conditions: tuple[Condition, ...]
     value: float
@@ -112,6 +129,14 @@ def leaf_conditions(
             yield idx, conditions
             continue
         here = conditions.get(feature, Condition(names[feature]))
-        sides = [here.narrowed(threshold, goes_left, bool(missing_goes_left)) for goes_left in (True, False)]
+        sides = [_narrow(here, threshold, goes_left, bool(missing_goes_left)) for goes_left in (True, False)]
         pending.append((right, conditions if in_order else conditions | {feature: sides[1]}))
         pending.append((left, conditions | {feature: sides[0]}))
+
+
+def _narrow(condition: Condition, threshold: float, goes_left: bool, missing_goes_left: bool) -> Condition:
+    """A condition and that of one side of a split."""
+    missing, above = condition.missing and goes_left == missing_goes_left, condition.above
+    if goes_left:
+        return condition._replace(at_most=min(condition.at_most, threshold), missing=missing)
+    return condition._replace(above=threshold if above is None else max(above, threshold), missing=missing)

@@ -1,0 +1,61 @@
+"""Docstrings of all that users import say what the signatures say."""
+
+import importlib
+import inspect
+
+import pytest
+from numpydoc.validate import validate
+
+MODULES = ["", ".datasets", ".export", ".losses", ".metrics", ".plotting", ".report", ".xgb", ".xgb_dask"]
+CHECKS = {
+    "GL08",  # there is none
+    "PR01",  # a parameter is missing
+    "PR02",  # a parameter is unknown
+    "PR03",  # the order is another
+    "PR04",  # a parameter has no type
+    "PR07",  # a parameter has no description
+    "RT01",  # what is returned is missing
+    "RT03",  # what is returned has no description
+    "YD01",  # what is yielded is missing
+}
+
+
+def members(module):
+    """Functions, classes and their methods; a class that inherits its constructor refers to its parent's parameters."""
+    for name in module.__all__:
+        thing, path = getattr(module, name), f"{module.__name__}.{name}"
+        if inspect.isfunction(thing) or (inspect.isclass(thing) and vars(thing).keys() & {"__init__", "__new__"}):
+            yield path
+        if inspect.isclass(thing):
+            for method, function in inspect.getmembers(thing, inspect.isfunction):
+                if not method.startswith("_") and function.__module__.startswith("marginwood"):
+                    yield f"{path}.{method}"
+
+
+def find_errors(path):
+    return [f"{path}: {code} {what}" for code, what in validate(path)["errors"] if code in CHECKS]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_docstrings_agree_with_signatures(name):
+    module = importlib.import_module(f"marginwood{name}")
+    errors = [error for path in members(module) for error in find_errors(path)]
+    assert not errors, "\n" + "\n".join(errors)
+
+
+def swapped(first, second):
+    """Subtract two numbers.
+
+    Parameters
+    ----------
+    second : int
+        What is taken away.
+    first : int
+        What it is taken from.
+    """
+    return first - second
+
+
+def test_parameters_in_another_order_and_a_missing_result_are_found():
+    codes = [error.split()[1] for error in find_errors(f"{__name__}.swapped")]
+    assert codes == ["PR03", "RT01"]
