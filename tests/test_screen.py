@@ -1,6 +1,7 @@
 """Bounds of prices: never above the price, close enough to be of use, and without a trace in the tree."""
 
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,23 +16,32 @@ from marginwood._core.jit import kernel
 from marginwood._core.order import sort_features
 from marginwood._core.problem import LOSS_CODES, Target
 from marginwood._core.rankset import N_SENTINELS
-from marginwood._core.split import make_path
+from marginwood._core.split import Path, make_path
+from marginwood.losses import hinge_loss
 from strategies import LOSSES, count_weights, informative_intervals, losses
 
 
 @kernel
 def screened(problem, scratch, stretch, share):
-    """The node's cost, the path screened with this share of it as the price, and the totals of the pulls."""
+    """The node's cost and the path screened with this share of it as the price; the bounds stay in the scratch."""
     path = make_path(*stretch)
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
     reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
     loss = hinge.make_loss(problem.loss, 2 * problem.weights.sum(), reach)
     samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0)
     full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
-    value, _, _ = hinge.value_of(points, loss, full)
-    order, cost = problem.orders[0], hinge.cost_of(points, loss, full)
-    totals = screen.fill_pulls(order, path.start, path.stop, scratch.samples, value, loss.code, scratch.pulls)
-    return cost, screen.screen(order, scratch.pulls, totals, path, loss.code, share * cost), totals
+    order, cost, room = problem.orders[0], hinge.cost_of(points, loss, full), scratch.screen
+    distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full)
+    return cost, screen.screen(room, order, path, loss.code, distances, share * cost)
+
+
+class Screened(NamedTuple):
+    """In units of the target: the node's cost, the path, the bound in front of every position, the pulls' sums."""
+
+    cost: float
+    path: Path
+    bounds: np.ndarray
+    totals: np.ndarray
 
 
 def screen_column(column, y, weights, loss, share, missing_left=0):
@@ -40,7 +50,9 @@ def screen_column(column, y, weights, loss, share, missing_left=0):
         X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
     )
     scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
-    return screened(problem, scratch, (0, len(X), int(np.isnan(X).sum()), missing_left, 1), share)
+    cost, path = screened(problem, scratch, (0, 0, len(X), int(np.isnan(X).sum()), missing_left, 1), share)
+    unit = 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
+    return Screened(unit * cost, path, unit * scratch.screen.bounds, unit * scratch.screen.totals)
 
 
 def prices(column, y, weights, loss):
@@ -56,11 +68,30 @@ def test_no_split_below_the_price_is_screened_out(data, y, loss, share):
     column = np.array(data.draw(st.lists(st.integers(0, 6), min_size=len(y), max_size=len(y))), dtype=float)
     weights = data.draw(count_weights(len(y)))
     weights = np.ones(len(y)) if weights is None else np.maximum(weights, 1.0)
-    cost, path, _ = screen_column(column, y, weights, loss, share)
-    unit = 2.0 ** (Target(y).at(0.0).exponent * (1 if loss == "linear_hinge" else 2))
+    found = screen_column(column, y, weights, loss, share)
     for n_left, price in prices(column, y, weights, loss):
-        if price < share * cost * unit * (1 - 1e-9):
-            assert path.first <= n_left <= path.last
+        assert found.bounds[n_left] <= price + 1e-9 * found.cost
+        if price < share * found.cost * (1 - 1e-9):
+            assert found.path.first <= n_left <= found.path.last
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("shape", ["noise", "signal", "one-sided"])
+def test_the_bounds_of_many_splits_are_never_above_their_prices_and_among_noise_close(loss, shape):
+    rng = np.random.default_rng(5)
+    column, weights = rng.permutation(400).astype(float), rng.uniform(0.5, 2.0, 400)
+    y = rng.normal(size=(400, 1)) + (column[:, None] > 250 if shape == "signal" else 0) + np.array([-0.2, 0.2])
+    y[rng.random(400) < 0.3, 0] = -inf
+    y[rng.random(400) < (0.9 if shape == "one-sided" else 0.2), 1] = inf
+    values = np.unique(y[np.isfinite(y)])
+    values = np.union1d(values, np.linspace(values[0], values[-1], 2000)) if loss == "squared_hinge" else values
+    order = np.argsort(column)
+    lefts = np.cumsum(weights[order] * np.array([hinge_loss(y[order], value, loss=loss) for value in values]), axis=1)
+    true = (lefts.min(axis=0) + (lefts[:, -1:] - lefts).min(axis=0))[:-1]
+    found = screen_column(column, y, weights, loss, 1.0)
+    assert np.all(found.bounds[1:] <= true * (1 + 1e-9))
+    if shape == "noise":
+        assert np.median(true - found.bounds[1:]) < 0.01 * found.cost
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -68,9 +99,9 @@ def test_splits_of_noise_are_screened_out_once_a_good_one_is_known(loss):
     rng = np.random.default_rng(3)
     noise, y = rng.normal(size=2000), rng.normal(size=(2000, 1)) + np.array([-0.2, 0.2])
     y[rng.random(2000) < 0.3, 0] = -inf
-    _, path, _ = screen_column(noise, y, np.ones(2000), loss, 0.9)
+    path = screen_column(noise, y, np.ones(2000), loss, 0.95).path
     assert path.first > path.last
-    _, path, _ = screen_column(y[:, 1], y, np.ones(2000), loss, 0.9)
+    path = screen_column(y[:, 1], y, np.ones(2000), loss, 0.95).path
     assert path.first < path.last
 
 
@@ -78,7 +109,7 @@ def test_splits_of_noise_are_screened_out_once_a_good_one_is_known(loss):
 def test_the_pulls_add_up_to_the_cost_of_the_node(loss):
     rng = np.random.default_rng(4)
     y = np.sort(rng.normal(size=(50, 2)), axis=1)
-    cost, _, totals = screen_column(np.arange(50), y, rng.uniform(0.5, 2, size=50), loss, 1.0)
+    cost, _, _, totals = screen_column(np.arange(50), y, rng.uniform(0.5, 2, size=50), loss, 1.0)
     assert (totals[0] if loss == "squared_hinge" else totals[0] + totals[1]) == pytest.approx(cost)
 
 
@@ -86,7 +117,7 @@ def test_the_pulls_add_up_to_the_cost_of_the_node(loss):
 def test_missing_values_count_on_their_side(missing_left):
     y = np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 5.0], [5.0, 5.0]])
     column = [0.0, 1.0, np.nan, np.nan]
-    _, path, _ = screen_column(column, y, np.ones(4), "squared_hinge", 0.5, missing_left)
+    path = screen_column(column, y, np.ones(4), "squared_hinge", 0.5, missing_left).path
     assert (path.first, path.last) == ((4, 2) if missing_left else (2, 2))
 
 

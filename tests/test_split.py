@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import reference
 from marginwood import MaxMarginIntervalTree
-from marginwood._core import hinge, samples, split
+from marginwood._core import hinge, samples, screen, split
 from marginwood._core.grow import Problem, make_scratch
 from marginwood._core.jit import kernel
 from marginwood._core.nodes import NO_FEATURE
@@ -24,7 +24,7 @@ TOLERANCE = 1e-10
 
 
 @kernel
-def sweep_both(problem, scratch, stretch, tolerance):
+def sweep_both(problem, scratch, stretch, is_screened, tolerance):
     """The best split of the first feature by walking, whether the budget held, and the best split by descent."""
     path = split.make_path(*stretch)
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
@@ -34,24 +34,29 @@ def sweep_both(problem, scratch, stretch, tolerance):
     full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
     cost, order, zero = hinge.cost_of(points, loss, full), problem.orders[0], np.int64(0)
     none = Split(cost, np.int64(NO_FEATURE), zero, zero, 0.0, 0.0)
+    room = scratch.screen
+    distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full)
+    screen.screen(room, order, path, loss.code, distances, np.inf)
+    if not is_screened:
+        room.bounds[:] = np.where(np.isinf(room.bounds), np.inf, -np.inf)
     walked, in_budget = split.sweep(
-        order, scratch.samples, scratch.ranks, points, loss, full, path, zero, none, tolerance * cost
+        order, scratch.samples, scratch.ranks, points, loss, full, path, room.bounds, none, tolerance * cost
     )
     descended = split.sweep_by_descent(
-        order, scratch.samples, scratch.ranks, points, loss, path, zero, none, tolerance * cost
+        order, scratch.samples, scratch.ranks, points, loss, path, none, tolerance * cost
     )
     return walked, in_budget, descended
 
 
-def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1):
+def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1, is_screened=True):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
     problem = Problem(
         X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
     )
-    stretch = (0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
+    stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
     scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
     scratch.points[:] = np.nan
-    walked, in_budget, descended = sweep_both(problem, scratch, stretch, TOLERANCE)
+    walked, in_budget, descended = sweep_both(problem, scratch, stretch, is_screened, TOLERANCE)
 
     def in_units_of_the_target(found):
         cost = found.cost * 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
@@ -127,7 +132,7 @@ def test_the_sweeps_agree_on_many_rows_with_ties_and_missing_values(loss, missin
 
 def test_a_sweep_that_walks_too_far_says_so_and_finds_nothing():
     y = crossing_order(40, 80)
-    walked, in_budget, descended = sweeps_of(np.arange(120), y, np.ones(120), "squared_hinge", 0)
+    walked, in_budget, descended = sweeps_of(np.arange(120), y, np.ones(120), "squared_hinge", 0, is_screened=False)
     assert not in_budget
     assert (walked.feature, walked.n_left) == (NO_FEATURE, 0)
     assert descended.n_left > 0
@@ -142,7 +147,7 @@ def test_a_tree_on_an_order_that_defeats_walking_splits_where_all_boundaries_are
         # The weight of the far limits alternates between the two sides, by more than that of the cluster.
         weights[40], weights[41:] = 100.0, 200.0
     column = np.arange(len(y), dtype=float)[:: -1 if is_reversed else 1]
-    _, in_budget, descended = sweeps_of(column, y, weights, loss, 0)
+    _, in_budget, descended = sweeps_of(column, y, weights, loss, 0, is_screened=False)
     assert not in_budget
     cost, n_left = oracle_split(column, y, weights, loss, 0)
     assert descended.n_left == n_left

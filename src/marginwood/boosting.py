@@ -21,7 +21,7 @@ from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree, subsample
 from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets, copy_feature_names
 from marginwood.intervals import LARGEST_LIMIT, FloatArray
-from marginwood.losses import Loss, check_loss, hinge_loss, optimal_constant
+from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
 from marginwood.options import growing_options
 from marginwood.progress import progress_bar
 from marginwood.tree import IntervalTree, MaxMarginIntervalTree
@@ -42,10 +42,12 @@ class Fitted:
     Un-censored rows stay so: both their ends lose the same numbers.
     """
 
-    def __init__(self, data: TrainingData, init: float) -> None:
+    def __init__(self, data: TrainingData, init: float, margin: float) -> None:
         self.X, intervals, self.weight = data
         self.centred = self.residual = intervals - init
+        self.starts = breakpoints(self.centred, margin)
         self.prediction = np.zeros(len(self.X))
+        self.total_weight = self.weight.sum()
 
     def add(self, tree: MaxMarginIntervalTree) -> None:
         """Add a stage."""
@@ -55,9 +57,10 @@ class Fitted:
             raise ValueError("learning_rate: the predictions of the stages grow without bound; use a smaller one.")
         self.residual = self.centred - self.prediction[:, np.newaxis]
 
-    def mean_loss(self, loss: Loss, margin: float) -> float:
+    def mean_loss(self, loss: Loss) -> float:
         """Weighted mean of the loss."""
-        return float(np.average(hinge_loss(self.residual, 0.0, loss=loss, margin=margin), weights=self.weight))
+        losses = hinge_loss(self.starts, self.prediction, loss=loss)
+        return float((self.weight * losses).sum() / self.total_weight)
 
 
 class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
@@ -242,8 +245,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             raise ValueError(
                 f"n_estimators: {self.n_estimators} is less than the {len(kept)} stages that warm_start keeps."
             )
-        fitted = Fitted(training, init)
-        held_out = None if validation is None else Fitted(validation, init)
+        fitted = Fitted(training, init, self.margin)
+        held_out = None if validation is None else Fitted(validation, init, 0.0)
         grow = self._prepare(training)
         seeds = np.random.RandomState(seed).randint(1, LARGEST_SEED, self.n_estimators)
         trees: list[MaxMarginIntervalTree] = []
@@ -253,11 +256,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             for stage, stage_seed in enumerate(seeds):
                 trees.append(kept[stage] if stage < len(kept) else grow(fitted.residual, int(stage_seed)))
                 fitted.add(trees[-1])
-                train_score.append(fitted.mean_loss(self.loss, self.margin))
+                train_score.append(fitted.mean_loss(self.loss))
                 advance()
                 if held_out is not None:
                     held_out.add(trees[-1])
-                    validation_score.append(held_out.mean_loss(self.loss, 0.0))
+                    validation_score.append(held_out.mean_loss(self.loss))
                     if self._has_stalled(validation_score):
                         break
         return trees, train_score, validation_score

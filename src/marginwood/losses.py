@@ -87,6 +87,8 @@ def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:
            [2. , 2. ],
            [3.5, inf]])
     """
+    if margin == 0:
+        return intervals
     row_margin = np.where(intervals[:, 0] == intervals[:, 1], 0.0, margin)
     starts: FloatArray = intervals + np.column_stack([row_margin, -row_margin])
     return starts

@@ -14,7 +14,7 @@ from marginwood._core.jit import borrow, folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import SAMPLE_DTYPE, contested, minimise, rank_limits
-from marginwood._core.screen import N_PULLS, fill_pulls, screen
+from marginwood._core.screen import Screen, borrow_screen, fill, make_screen, screen
 from marginwood._core.split import Split, make_path, path_row, sweep, sweep_by_descent
 
 # A split must lower the cost by this share of the node's cost, ...
@@ -54,17 +54,17 @@ class Options(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for growing one tree. `points` holds the limits of a node by rank, `pulls` what `screen` adds up."""
+    """Room for growing one tree. `points` holds the limits of a node by rank."""
 
     samples: np.ndarray
     points: np.ndarray
-    pulls: np.ndarray
     ranks: np.ndarray
     goes_left: np.ndarray
     spare: np.ndarray
     spare_breakpoints: np.ndarray
     features: np.ndarray
     random: np.ndarray
+    screen: Screen
     frontier: frontier.Frontier
 
 
@@ -96,17 +96,19 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
     """Fresh scratch for `grow`; memory that no node needs is never touched."""
     n_samples = len(weights)
     samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
-    samples["lower_rank"], samples["upper_rank"], samples["weight"] = 0, 0, weights
+    for field in ("lower_rank", "upper_rank", "lower", "upper"):
+        samples[field] = 0
+    samples["weight"] = weights
     return Scratch(
         samples=samples,
         points=np.empty((n_limits + rankset.N_SENTINELS, 2)),
-        pulls=np.empty((n_samples, N_PULLS)),
         ranks=rankset.make_rank_set(n_limits),
         goes_left=np.empty(n_samples, dtype=np.uint8),
         spare=np.empty(max(n_samples, n_limits), dtype=np.int32),
         spare_breakpoints=np.empty(n_limits),
         features=np.arange(n_features),
         random=np.array([seed], dtype=np.uint64),
+        screen=make_screen(n_samples),
         frontier=frontier.make_frontier(max_leaves),
     )
 
@@ -173,8 +175,8 @@ def _search(problem, scratch, options, place, node):
     start, stop, samples, ranks = place.start, place.stop, scratch.samples, scratch.ranks
     n_features, n_tried = problem.orders.shape[0], 0
     points = scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
-    value, _, _ = hinge.value_of(points, node.loss, node.minimum)
-    totals = fill_pulls(problem.orders[0], start, stop, samples, value, node.loss.code, scratch.pulls)
+    room = scratch.screen
+    distances = fill(room, problem.orders[0], start, stop, samples, points, node.loss, node.minimum)
     for i in range(n_features):
         feature = i
         if options.max_features < n_features:
@@ -189,15 +191,15 @@ def _search(problem, scratch, options, place, node):
             continue
         n_tried += 1
         for missing_left in range(2 if n_missing > 0 else 1):
-            path = make_path(start, stop, n_missing, missing_left, options.min_samples_leaf)
-            path = screen(order, scratch.pulls, totals, path, node.loss.code, best.cost - node.tolerance)
+            path = make_path(feature, start, stop, n_missing, missing_left, options.min_samples_leaf)
+            path = screen(room, order, path, node.loss.code, distances, best.cost - node.tolerance)
             if path.first > path.last:
                 continue
             best, in_budget = sweep(
-                order, samples, ranks, points, node.loss, node.minimum, path, feature, best, node.tolerance
+                order, samples, ranks, points, node.loss, node.minimum, path, room.bounds, best, node.tolerance
             )
             if not in_budget:
-                best = sweep_by_descent(order, samples, ranks, points, node.loss, path, feature, best, node.tolerance)
+                best = sweep_by_descent(order, samples, ranks, points, node.loss, path, best, node.tolerance)
     return best
 
 
@@ -261,7 +263,7 @@ def _divide(problem, scratch, options, item, row, n_nodes):
     start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
     order, depth = problem.orders[feature], item["depth"] + 1
     n_missing = _n_missing(problem.X, order, start, stop, feature)
-    path = make_path(start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
+    path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
     row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
     goes_left, spare = scratch.goes_left, scratch.spare
@@ -288,10 +290,10 @@ def _borrow_problem(problem):
 
 @folded
 def _borrow_scratch(scratch):
-    samples, points, pulls, ranks, goes_left, spare, spare_breakpoints, features, random, waiting = scratch
+    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, screen, waiting = scratch
     return Scratch(
-        borrow(samples), borrow(points), borrow(pulls), borrow(ranks), borrow(goes_left), borrow(spare),
-        borrow(spare_breakpoints), borrow(features), borrow(random),
+        borrow(samples), borrow(points), borrow(ranks), borrow(goes_left), borrow(spare),
+        borrow(spare_breakpoints), borrow(features), borrow(random), borrow_screen(screen),
         frontier.Frontier(borrow(waiting.priority), borrow(waiting.slots), borrow(waiting.pending)),
     )  # fmt: skip
 

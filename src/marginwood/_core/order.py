@@ -145,8 +145,9 @@ def argsort(keys, words, spare, counts):
 
 
 class Workspace(NamedTuple):
-    """Room to sort n values. NumPy's large arrays lie on huge pages, numba's do not: twice as fast."""
+    """Room to sort n values, and their bits. NumPy's large arrays lie on huge pages, numba's do not: twice as fast."""
 
+    values: np.ndarray
     keys: np.ndarray
     words: np.ndarray
     spare: np.ndarray
@@ -156,7 +157,7 @@ class Workspace(NamedTuple):
 def make_workspace(n):
     """Room to sort `n` values."""
     keys, words, spare = (np.empty(n, dtype=np.uint64) for _ in range(3))
-    return Workspace(keys, words, spare, np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64))
+    return Workspace(keys.view(np.float64), keys, words, spare, np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64))
 
 
 def sort_features(X):
@@ -167,9 +168,8 @@ def sort_features(X):
 
 
 @kernel
-def _sort_columns(X, orders, keys, words, spare, counts):
-    X, orders, words = borrow(X), borrow(orders), borrow(words)
-    values = keys.view(np.float64)
+def _sort_columns(X, orders, values, keys, words, spare, counts):
+    X, orders, values, words = borrow(X), borrow(orders), borrow(values), borrow(words)
     n_samples, n_features = X.shape
     for feature in range(n_features):
         for i in range(n_samples):
@@ -184,23 +184,17 @@ def _sort_columns(X, orders, keys, words, spare, counts):
             last = value
 
 
-def sort_limits(intervals, kind, exact):
-    """The finite limits of one kind, sorted, and their values.
-
-    With `exact`, of the rows whose two limits are equal, otherwise of the other rows.
-    """
-    workspace = make_workspace(len(intervals))
-    n_limits = _collect(intervals, kind, exact, workspace.keys, workspace.words)
-    words, spare = workspace.words[:n_limits], workspace.spare[:n_limits]
-    limits, values = np.empty(n_limits, dtype=np.int32), np.empty(n_limits)
-    _sort_collected(intervals, kind, limits, values, workspace.keys, words, spare, workspace.counts)
-    return limits, values
+def sort_limits(intervals):
+    """Three lists of finite limits, sorted, each with its values: lower, upper, and both of rows with equal limits."""
+    limits, breakpoints = np.empty(2 * len(intervals), dtype=np.int32), np.empty(2 * len(intervals))
+    a, b, c = _sort_limits(intervals, limits, breakpoints, *make_workspace(len(intervals)))
+    return [(limits[entries], breakpoints[entries]) for entries in (slice(a), slice(a, b), slice(b, c))]
 
 
-@kernel
-def _collect(intervals, kind, exact, keys, words):
-    """Put the limits that `sort_limits` sorts into `words`; return their number."""
-    intervals, words, values = borrow(intervals), borrow(words), borrow(keys.view(np.float64))
+@inner
+def _collect(intervals, kind, exact, values, words):
+    """Put the rows with a finite limit of this kind into `words`; return their number."""
+    intervals, values, words = borrow(intervals), borrow(values), borrow(words)
     n_limits = 0
     for i in range(intervals.shape[0]):
         words[n_limits] = np.uint64(i)
@@ -211,12 +205,20 @@ def _collect(intervals, kind, exact, keys, words):
 
 
 @kernel
-def _sort_collected(intervals, kind, limits, values, keys, words, spare, counts):
-    intervals, limits, values, words = borrow(intervals), borrow(limits), borrow(values), borrow(words)
-    argsort(keys, words, spare, counts)
-    for i in range(words.shape[0]):
-        sample = np.int64(words[i] & LOW_HALF)
-        limits[i], values[i] = 2 * sample + kind, intervals[sample, kind]
+def _sort_limits(intervals, limits, breakpoints, values, keys, words, spare, counts):
+    """Fill the lists, one after the other; return where they end."""
+    intervals, limits, breakpoints, words = borrow(intervals), borrow(limits), borrow(breakpoints), borrow(words)
+    ends, stop = (0, 0, 0), 0
+    for kind, exact in ((0, False), (1, False), (0, True)):
+        n_limits = _collect(intervals, kind, exact, values, words)
+        argsort(keys, words[:n_limits], spare[:n_limits], counts)
+        for i in range(n_limits):
+            sample = np.int64(words[i] & LOW_HALF)
+            for twin in range(2 if exact else 1):
+                limits[stop], breakpoints[stop] = 2 * sample + kind + twin, intervals[sample, kind]
+                stop += 1
+        ends = ends[1], ends[2], stop
+    return ends
 
 
 def merge_limits(limits_a, values_a, limits_b, values_b):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core.grow import Options, Problem, grow, make_scratch
-from marginwood._core.hinge import LINEAR, LOWER, SQUARED, UPPER
+from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
 from marginwood._core.order import keep_limits, keep_orders, merge_limits, sort_limits
 
@@ -36,21 +36,8 @@ class Target:
     """
 
     def __init__(self, intervals):
-        self._lower = sort_limits(intervals, LOWER, False)
-        self._upper = sort_limits(intervals, UPPER, False)
-        limits, values = sort_limits(intervals, LOWER, True)
-        self._exact = np.column_stack([limits, limits + np.int32(1)]).reshape(-1), np.repeat(values, 2)
-        lists = [values for _, values in (self._lower, self._upper, self._exact) if len(values)]
-        self.origin, self._reach, self._farthest = _centre(*self._ends(), lists) if lists else (0.0, 0.0, 0.0)
-
-    def _ends(self):
-        """The first upper and the last lower limit in rising order; of one kind alone twice the same."""
-        lower, upper, exact = self._lower[1], self._upper[1], self._exact[1]
-        first = min((values[0] for values in (upper, exact) if len(values)), default=np.inf)
-        last = max((values[-1] for values in (lower, exact) if len(values)), default=-np.inf)
-        first, last = (last, last) if first == np.inf else (first, last)
-        first, last = (first, first) if last == -np.inf else (first, last)
-        return min(first, last), max(first, last)
+        self._lower, self._upper, self._exact = lists = sort_limits(intervals)
+        self.origin, self._reach, self._farthest = _centre(*(values for _, values in lists))
 
     def at(self, margin):
         """The limits at a margin."""
@@ -71,12 +58,20 @@ class Target:
         return Limits(in_order, breakpoints, origin, margin, exponent)
 
 
-def _centre(low, high, lists):
-    """A limit amid those between `low` and `high`; the distances from it to the farther of both, and to any limit."""
-    inside = [values[np.searchsorted(values, low) : np.searchsorted(values, high, "right")] for values in lists]
-    longest = max(inside, key=len)
+def _centre(*lists):
+    """A limit amid those that matter; the distances from it to the farthest of these, and to the farthest of all.
+
+    Those from the first upper to the last lower limit matter, in either order; of one kind alone only the last.
+    """
+    lower, upper, exact = lists
+    starts = [values[0] for values in (upper, exact) if values.size]
+    stops = [values[-1] for values in (lower, exact) if values.size]
+    low, high = sorted((min(starts or stops, default=0.0), max(stops or starts, default=0.0)))
+    lists = [values for values in lists if values.size]
+    inside = [values[values.searchsorted(low) : values.searchsorted(high, "right")] for values in lists]
+    longest = max(inside, key=len, default=np.zeros(1))
     origin = longest[len(longest) // 2]
-    farthest = max(np.abs(values[[0, -1]] - origin).max() for values in lists)
+    farthest = max((abs(values[end] - origin) for values in lists for end in (0, -1)), default=0.0)
     return origin, max(origin - low, high - origin), farthest
 
 

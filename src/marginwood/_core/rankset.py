@@ -9,6 +9,8 @@ Ranks are numbered from FIRST. Each side has a sentinel below them, LEFT 0 and R
 that every rank has a neighbour on both sides of it.
 """
 
+from itertools import accumulate
+
 import numpy as np
 
 from marginwood._core.jit import inlined, inner, leading_zeros, trailing_zeros
@@ -30,12 +32,11 @@ def make_rank_set(n_ranks):
     One array, because a kernel that takes a tuple of arrays counts references at every call: the first
     words say where each level of each side starts. The bottom level is shared.
     """
-    starts = np.full((2, N_LEVELS), HEADER)
     n_words = [(n_ranks + N_SENTINELS >> 6 * level + 6) + 1 for level in range(N_LEVELS)]
-    starts[0, 1:] += np.cumsum(n_words[:-1])
-    starts[1, 1:] = starts[0, 1:] + sum(n_words[1:])
-    ranks = np.zeros(HEADER + n_words[0] + 2 * sum(n_words[1:]), dtype=np.uint64)
-    ranks[:HEADER] = starts.reshape(-1)
+    left = [HEADER, *accumulate(n_words, initial=HEADER)][1:]
+    right = [HEADER, *(start + sum(n_words[1:]) for start in left[1:])]
+    ranks = np.zeros(right[-1], dtype=np.uint64)
+    ranks[:HEADER] = left[:N_LEVELS] + right[:N_LEVELS]
     return ranks
 
 

@@ -9,67 +9,173 @@ squared hinge      ``sum(x**2 + y**2) - 2 * z * sum(x - y) + d * z**2 >= sum(x**
 linear hinge       ``max(sum(x) - c * z, 0) + sum(y) + d * z          >= sum(y) + sum(x) * d / c``
 =================  ==========================================================================================
 
-and for z < 0 the two kinds change places. These sums run over the samples of the side, and what a sample adds to
-them, its pull, is the same for all features: the bounds of all splits of a feature cost a fraction of a sweep. They
-show most features to be worse than the best one so far.
+and for z < 0 the two kinds change places. The linear hinge has no curvature, and among noise its bound says little. So
+the cost and the slope of a side are also taken at one value on either side of ``mu``: where the slope has changed its
+sign, no cost in between is below the point at which both tangents meet.
+
+These sums run over the samples of the side, and what a sample adds to them, its pull, is the same for all features:
+the bounds of all splits of a feature cost a fraction of a sweep. They show most of them to be worse than the best one
+so far.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.hinge import SQUARED, least_linear, least_squared
-from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
+from marginwood._core import hinge, rankset
+from marginwood._core.hinge import SQUARED, TINY
+from marginwood._core.jit import borrow, inlined, inner
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.split import Path, path_row
 
-# Squared hinge: sum(x**2 + y**2), sum(x - y), c, d. Linear hinge: sum(x), sum(y), c, d.
-N_PULLS = 4
+# Pulls come in groups, which are added up one after the other: faster than all eight at once.
+GROUP = 4
+# The sums of this many splits are written down and then turned into bounds, several in one instruction.
+BLOCK = 64
+# How many ranks from the minimum to either side value, in square roots of the number of limits: the minima of a
+# node's parts scatter that far.
+SPREAD = 1.5
 
 
-@inner
-def fill_pulls(order, start, stop, samples, mu, loss, pulls):
-    """Fill the pulls of a node's samples; return their sums."""
-    order, samples, pulls = borrow(order), borrow(samples), borrow(pulls)
-    total_a, total_b, total_c, total_d = 0.0, 0.0, 0.0, 0.0
-    for row in range(start, stop):
-        idx = order[row] & SAMPLE_MASK
-        sample = samples[idx]
-        x = max(sample["lower"] - mu, 0.0) if sample["lower_rank"] > 0 else 0.0
-        y = max(mu - sample["upper"], 0.0) if sample["upper_rank"] > 0 else 0.0
-        c = sample["weight"] if x > 0 else 0.0
-        d = sample["weight"] if y > 0 else 0.0
-        a, b = c * x, d * y
-        if loss == SQUARED:
-            a, b = a * x + b * y, a - b
-        pulls[idx, 0], pulls[idx, 1], pulls[idx, 2], pulls[idx, 3] = a, b, c, d
-        total_a, total_b, total_c, total_d = total_a + a, total_b + b, total_c + c, total_d + d
-    return total_a, total_b, total_c, total_d
+class Screen(NamedTuple):
+    """Room for the pulls of samples, for their sums over a node and over a side, and for a path's bounds.
+
+    Squared hinge: one group per sample, ``x**2 + y**2, x - y, c, d``. Linear hinge: two groups, ``x, y, c, d`` and the
+    cost and the slope at the value on the left and at the value on the right.
+    """
+
+    pulls: np.ndarray
+    totals: np.ndarray
+    running: np.ndarray
+    sums: np.ndarray
+    bounds: np.ndarray
+
+
+def make_screen(n_samples):
+    """Room for this many samples."""
+    return Screen(
+        pulls=np.empty((2 * n_samples, GROUP)),
+        totals=np.empty(2 * GROUP),
+        running=np.empty(2 * GROUP),
+        sums=np.empty((2 * GROUP, BLOCK)),
+        bounds=np.empty(n_samples),
+    )
 
 
 @inlined
-def _least(loss, a, b, c, d):
-    """A lower bound of the cost of a side with these sums of pulls."""
-    return least_squared(a, b, c, d) if loss == SQUARED else least_linear(a, b, c, d)
+def borrow_screen(room):
+    """The same without reference counting."""
+    pulls, totals, running, sums, bounds = room
+    return Screen(borrow(pulls), borrow(totals), borrow(running), borrow(sums), borrow(bounds))
+
+
+@inlined
+def _violations(sample, value):
+    """The distances from a value to a sample's two limits, 0 if satisfied, and their weights."""
+    x = max(sample["lower"] - value, 0.0) if sample["lower_rank"] > 0 else 0.0
+    y = max(value - sample["upper"], 0.0) if sample["upper_rank"] > 0 else 0.0
+    return x, y, sample["weight"] if x > 0 else 0.0, sample["weight"] if y > 0 else 0.0
 
 
 @inner
-def screen(order, pulls, totals, path, loss, price):
-    """The path, with only the splits from the first to the last that may cost less than `price`."""
-    order, pulls = borrow(order), borrow(pulls)
-    first, last, n_samples = path.last + 1, path.first - 1, path.stop - path.start
-    total_a, total_b, total_c, total_d = totals
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for position in range(path.last + 1):
-        entry = order[np.uint64(path_row(path, position))]  # unsigned: no check for an index from the end
-        if position + PREFETCH_DISTANCE < n_samples:
-            ahead = order[np.uint64(path_row(path, position + PREFETCH_DISTANCE))]
-            prefetch(pulls, np.int64(ahead & SAMPLE_MASK) * N_PULLS)
-        if entry < 0 and position >= path.first:
-            least = _least(loss, a, b, c, d) + _least(loss, total_a - a, total_b - b, total_c - c, total_d - d)
-            if not least >= price:
-                first, last = min(first, position), position
-        idx = np.uint64(entry & SAMPLE_MASK)
+def fill(room, order, start, stop, samples, points, loss, minimum):
+    """Fill the pulls of a node's samples; return how far on the left and on the right the two other values are."""
+    pulls, totals, order = borrow(room.pulls), borrow(room.totals), borrow(order)
+    samples, points = borrow(samples), borrow(points)
+    mu, _, _ = hinge.value_of(points, loss, minimum)
+    last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
+    n_ranks = np.int64(SPREAD * np.sqrt(last))
+    left = min(max(points[max(minimum.low - n_ranks, rankset.FIRST), 0], -loss.reach), mu)
+    right = max(min(points[min(minimum.high + n_ranks, last), 0], loss.reach), mu)
+    n_groups = 1 if loss.code == SQUARED else 2
+    for i in range(GROUP * n_groups):
+        totals[i] = 0.0
+    for row in range(start, stop):
+        sample, at = samples[order[row] & SAMPLE_MASK], n_groups * (order[row] & SAMPLE_MASK)
+        x, y, c, d = _violations(sample, mu)
+        pulls[at, 0], pulls[at, 1], pulls[at, 2], pulls[at, 3] = c * x, d * y, c, d
+        if loss.code == SQUARED:
+            pulls[at, 0], pulls[at, 1] = c * x * x + d * y * y, c * x - d * y
+        else:
+            x, y, c, d = _violations(sample, left)
+            pulls[at + 1, 0], pulls[at + 1, 1] = c * x + d * y, d - c
+            x, y, c, d = _violations(sample, right)
+            pulls[at + 1, 2], pulls[at + 1, 3] = c * x + d * y, d - c
+        for i in range(GROUP * n_groups):
+            totals[i] += pulls[at + i // GROUP, i % GROUP]
+    return mu - left, right - mu
+
+
+@inner
+def _add_up(room, order, row, width, group, n_groups):
+    """Write down the sums of a group of pulls in front of each of the entries row..row + width, and add these."""
+    pulls, running, sums, order = borrow(room.pulls), borrow(room.running), borrow(room.sums), borrow(order)
+    first = group * GROUP
+    a, b, c, d = running[first], running[first + 1], running[first + 2], running[first + 3]
+    for i in range(width):
+        u = np.uint64(i)  # unsigned: no check for an index from the end
+        sums[first, u], sums[first + 1, u], sums[first + 2, u], sums[first + 3, u] = a, b, c, d
+        idx = np.uint64(order[np.uint64(row + i)] & SAMPLE_MASK) * np.uint64(n_groups) + np.uint64(group)
         a += pulls[idx, 0]
         b += pulls[idx, 1]
         c += pulls[idx, 2]
         d += pulls[idx, 3]
-    return Path(path.start, path.stop, path.n_missing, path.missing_left, first, last)
+    running[first], running[first + 1], running[first + 2], running[first + 3] = a, b, c, d
+
+
+@inlined
+def _least_linear(x, y, c, d, left_cost, left_slope, right_cost, right_slope, left, right):
+    """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `_bound`."""
+    is_right = c > d
+    cost, slope = right_cost if is_right else left_cost, right_slope if is_right else -left_slope
+    pull, distance = abs(c - d), right if is_right else left
+    meets = slope > 0
+    total = (x + y) * slope + pull * (cost - slope * distance) if meets else y * c + x * d
+    weight = slope + pull if meets else max(c, d)
+    return total / max(weight, TINY)
+
+
+@inner
+def _bound(room, width, loss, left, right, bounds):
+    """Turn the sums in front of a block's entries into bounds."""
+    sums, t, bounds = borrow(room.sums), borrow(room.totals), borrow(bounds)
+    t0, t1, t2, t3, t4, t5, t6, t7 = t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]
+    if loss == SQUARED:
+        for i in range(width):
+            u = np.uint64(i)
+            a, b, c, d = sums[0, u], sums[1, u], sums[2, u], sums[3, u]
+            after = hinge.least_squared(t0 - a, t1 - b, t2 - c, t3 - d)
+            bounds[u] = hinge.least_squared(a, b, c, d) + after
+    else:
+        for i in range(width):
+            u = np.uint64(i)
+            a, b, c, d = sums[0, u], sums[1, u], sums[2, u], sums[3, u]
+            e, f, g, h = sums[4, u], sums[5, u], sums[6, u], sums[7, u]
+            before = _least_linear(a, b, c, d, e, f, g, h, left, right)
+            after = _least_linear(t0 - a, t1 - b, t2 - c, t3 - d, t4 - e, t5 - f, t6 - g, t7 - h, left, right)
+            bounds[u] = before + after
+
+
+@inner
+def screen(room, order, path, loss, distances, price):
+    """Fill the bounds of a path; return it with only the splits from the first to the last that may cost less."""
+    room, order, bounds = borrow_screen(room), borrow(order), borrow(room.bounds)
+    first, last, start = path.last + 1, path.first - 1, 0
+    n_groups = 1 if loss == SQUARED else 2
+    room.running[:] = 0.0
+    while start <= path.last:
+        stop = min(start + BLOCK, path.last + 1)
+        if path.missing_left and start < path.n_missing:
+            stop = min(stop, path.n_missing)  # the rows of a block are neighbours
+        row = path_row(path, start)
+        for group in range(n_groups):
+            _add_up(room, order, row, stop - start, group, n_groups)
+        _bound(room, stop - start, loss, distances[0], distances[1], bounds[start:stop])
+        for position in range(start, stop):
+            at = np.uint64(position)
+            if order[np.uint64(row + position - start)] >= 0 or position < path.first:
+                bounds[at] = np.inf
+            elif not bounds[at] >= price:
+                first, last = min(first, position), position
+        start = stop
+    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last)

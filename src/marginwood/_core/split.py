@@ -18,12 +18,13 @@ MOVES_PER_LIMIT = 8
 
 
 class Path(NamedTuple):
-    """The samples of a sweep: rows start..stop of an order, of which the last n_missing hold NaN.
+    """The samples of a sweep: rows start..stop of a feature's order, of which the last n_missing hold NaN.
 
     With `missing_left` the missing ones come first, otherwise last. A split may lie in front of the positions
     `first` to `last`.
     """
 
+    feature: int
     start: int
     stop: int
     n_missing: int
@@ -58,27 +59,37 @@ def path_row(path, position):
 
 
 @inlined
-def make_path(start, stop, n_missing, missing_left, min_samples_leaf):
+def make_path(feature, start, stop, n_missing, missing_left, min_samples_leaf):
     """All samples of a node, with as many on either side as a leaf must have, and a number besides any missing ones."""
     first = max(min_samples_leaf, n_missing + 1 if missing_left else 1)
-    return Path(start, stop, n_missing, missing_left, first, stop - start - min_samples_leaf)
+    return Path(feature, start, stop, n_missing, missing_left, first, stop - start - min_samples_leaf)
 
 
 @inner
-def sweep(order, samples, ranks, points, loss, full, path, feature, best, tolerance):
+def sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance):
     """The better of `best` and the splits of one feature; and whether the walking budget held."""
+    if loss.code == hinge.LINEAR:  # a loop for each loss: a quarter faster for the linear hinge
+        loss = hinge.Loss(hinge.LINEAR, loss.weight_slack, loss.total_slack, loss.reach)
+        return _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance)
+    loss = hinge.Loss(hinge.SQUARED, loss.weight_slack, loss.total_slack, loss.reach)
+    return _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance)
+
+
+@inlined
+def _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance):
     order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
+    bounds = borrow(bounds)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     before, after = hinge.leave(hinge.empty_minimum(n_ranks), full.low), full
-    n_samples = path.stop - path.start
     cost, n_left, left_value, right_value = best.cost, 0, 0.0, 0.0
+    row = path_row(path, 0)
     for position in range(path.last + 1):
-        entry = order[path_row(path, position)]
-        if position + PREFETCH_DISTANCE < n_samples:
-            ahead = order[path_row(path, position + PREFETCH_DISTANCE)]
-            prefetch(samples, np.int64(ahead & SAMPLE_MASK))
-        is_candidate = entry < 0 and position >= path.first
+        entry = order[np.uint64(row)]
+        if row + PREFETCH_DISTANCE < path.stop:
+            prefetch(samples, np.int64(order[np.uint64(row + PREFETCH_DISTANCE)] & SAMPLE_MASK))
+        row = row + 1 if row + 1 < path.stop else path.start
+        is_candidate = position >= path.first and not bounds[np.uint64(position)] >= cost - tolerance
         if is_candidate:
             is_candidate = hinge.bound_of(points, loss, before) + hinge.bound_of(points, loss, after) < cost - tolerance
         if is_candidate:
@@ -95,21 +106,23 @@ def sweep(order, samples, ranks, points, loss, full, path, feature, best, tolera
                 left_value = hinge.value_of(points, loss, before)[0]
                 right_value = hinge.value_of(points, loss, after)[0]
             before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
-        sample = samples[entry & SAMPLE_MASK]
+        sample = samples[np.uint64(entry & SAMPLE_MASK)]
         weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
-        for kind in range(2):
-            if rank > 0:
-                rankset.move_left(ranks, rank)
-                before = hinge.add(loss, before, rank, kind, b, weight)
-                after = hinge.take(loss, after, rank, kind, b, weight)
-            rank, b = np.int64(sample["upper_rank"]), sample["upper"]
+        rankset.move_left(ranks, rank)
+        before = hinge.add(loss, before, rank, hinge.LOWER, b, weight)
+        after = hinge.take(loss, after, rank, hinge.LOWER, b, weight)
+        rank, b = np.int64(sample["upper_rank"]), sample["upper"]
+        rank = rank if rank > 0 else n_ranks + rankset.FIRST  # no limit counts as a sentinel: nothing happens
+        rankset.move_left(ranks, rank)
+        before = hinge.add(loss, before, rank, hinge.UPPER, b, weight)
+        after = hinge.take(loss, after, rank, hinge.UPPER, b, weight)
     if n_left > 0:
-        best = Split(cost, feature, n_left, path.missing_left, left_value, right_value)
+        best = Split(cost, path.feature, n_left, path.missing_left, left_value, right_value)
     return best, True
 
 
 @inner
-def sweep_by_descent(order, samples, ranks, points, loss, path, feature, best, tolerance):
+def sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance):
     """The same as `sweep` in O(n log n), wherever the minimum goes."""
     order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
     n_ranks, one = points.shape[0] - rankset.N_SENTINELS, np.int64(1)
@@ -132,7 +145,7 @@ def sweep_by_descent(order, samples, ranks, points, loss, path, feature, best, t
             if price < best.cost - tolerance:
                 left_value = hinge.value_of(points, loss, before)[0]
                 right_value = hinge.value_of(points, loss, after)[0]
-                best = Split(price, feature, position, path.missing_left, left_value, right_value)
+                best = Split(price, path.feature, position, path.missing_left, left_value, right_value)
         sample = samples[entry & SAMPLE_MASK]
         rank = np.int64(sample["lower_rank"])
         for kind in range(2):
