@@ -9,7 +9,8 @@ from hypothesis import settings
 CORE = Path(__file__).parents[1] / "src" / "marginwood" / "_core"
 
 
-def _core_digest():
+def core_digest():
+    """Of the kernels' sources."""
     digest = hashlib.sha256()
     for path in sorted(CORE.glob("*.py")):
         digest.update(path.name.encode())
@@ -20,7 +21,7 @@ def _core_digest():
 # Numba's cache checks the file of a kernel, not the files of the kernels that it calls: a shared cache
 # would serve stale code after an edit.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "marginwood" / "tests"
-os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / _core_digest()))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / core_digest()))
 os.environ["MPLBACKEND"] = "Agg"
 
 # Without JIT a kernel is about a hundred times slower.

@@ -44,13 +44,16 @@ class Screened(NamedTuple):
     totals: np.ndarray
 
 
-def screen_column(column, y, weights, loss, share, missing_left=0):
+def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_leaf=1):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
     problem = Problem(
         X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
     )
     scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
-    cost, path = screened(problem, scratch, (0, 0, len(X), int(np.isnan(X).sum()), missing_left, 1), share)
+    scratch.screen.bounds[:] = -inf  # of another feature
+    cost, path = screened(
+        problem, scratch, (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf), share
+    )
     unit = 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
     return Screened(unit * cost, path, unit * scratch.screen.bounds, unit * scratch.screen.totals)
 
@@ -118,7 +121,7 @@ def test_missing_values_count_on_their_side(missing_left):
     y = np.array([[0.0, 0.0], [0.0, 0.0], [5.0, 5.0], [5.0, 5.0]])
     column = [0.0, 1.0, np.nan, np.nan]
     path = screen_column(column, y, np.ones(4), "squared_hinge", 0.5, missing_left).path
-    assert (path.first, path.last) == ((4, 2) if missing_left else (2, 2))
+    assert path.first > path.last if missing_left else (path.first, path.last) == (2, 2)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -137,3 +140,11 @@ def test_screening_with_weights_that_round_finds_the_best_split_of_every_node(lo
             children = tree.tree_.children_left[node], tree.tree_.children_right[node]
             splits = (price for column in X[rows].T for _, price in prices(column, y[rows], weights[rows], loss))
             assert tree.tree_.impurity[list(children)].sum() == pytest.approx(min(splits), abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_path_without_room_for_a_split_stays_without(loss):
+    # With ten missing values on the left and four samples in every leaf no split is left.
+    column, y = [1.0, 2.0, *[np.nan] * 10], np.repeat(np.arange(12.0)[:, None], 2, axis=1)
+    path = screen_column(column, y, np.ones(12), loss, 1.0, missing_left=1, min_samples_leaf=4).path
+    assert path.first > path.last

@@ -158,9 +158,12 @@ def _bound(room, width, loss, left, right, bounds):
 
 @inner
 def screen(room, order, path, loss, distances, price):
-    """Fill the bounds of a path; return it with only the splits from the first to the last that may cost less."""
+    """Fill the bounds of a path; return it with only the splits from the first to the last that may cost less.
+
+    If none may, or there is none, the first comes after the last.
+    """
     room, order, bounds = borrow_screen(room), borrow(order), borrow(room.bounds)
-    first, last, start = path.last + 1, path.first - 1, 0
+    first, last, start = path.last + 1, path.last, 0
     n_groups = 1 if loss == SQUARED else 2
     room.running[:] = 0.0
     while start <= path.last:
