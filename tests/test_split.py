@@ -130,6 +130,22 @@ def test_the_sweeps_agree_on_many_rows_with_ties_and_missing_values(loss, missin
     assert_same_split(column, y, weights, loss, walked, descended)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_that_round_hide_no_split_with_a_side_without_cost(loss):
+    n_without_cost = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n = rng.integers(5, 60)
+        column, half = rng.permutation(n).astype(float), rng.exponential(size=n) * rng.choice([0.1, 1.0, 5.0])
+        y = (rng.normal(size=n) + (column > n / 2) * rng.choice([0, 3]))[:, None] + np.column_stack([-half, half])
+        y[1:] = np.where(rng.random((n - 1, 2)) < rng.choice([0.0, 0.5]), [-inf, inf], y[1:])
+        walked, in_budget, descended = sweeps_of(column, y, rng.exponential(size=n), loss, 0)
+        assert in_budget
+        assert walked.cost == pytest.approx(descended.cost, rel=1e-9, abs=1e-9)
+        n_without_cost += walked.n_left > 0 and walked.cost < 1e-9
+    assert n_without_cost > 10
+
+
 def test_a_sweep_that_walks_too_far_says_so_and_finds_nothing():
     y = crossing_order(40, 80)
     walked, in_budget, descended = sweeps_of(np.arange(120), y, np.ones(120), "squared_hinge", 0, is_screened=False)

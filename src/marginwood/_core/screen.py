@@ -129,7 +129,7 @@ def _least_linear(x, y, c, d, left_cost, left_slope, right_cost, right_slope, le
     is_right = c > d
     cost, slope = right_cost if is_right else left_cost, right_slope if is_right else -left_slope
     pull, distance = abs(c - d), right if is_right else left
-    meets = slope > 0
+    meets, c, d = slope > 0, max(c, 0.0), max(d, 0.0)  # a zero may come as a difference, rounded
     total = (x + y) * slope + pull * (cost - slope * distance) if meets else y * c + x * d
     weight = slope + pull if meets else max(c, d)
     return total / max(weight, TINY)
