@@ -24,7 +24,7 @@ import numpy as np
 
 from marginwood._core import hinge, rankset
 from marginwood._core.hinge import SQUARED, TINY
-from marginwood._core.jit import borrow, inlined, inner
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.split import Path, path_row
 
@@ -32,6 +32,7 @@ from marginwood._core.split import Path, path_row
 GROUP = 4
 # The sums of this many splits are written down and then turned into bounds, several in one instruction.
 BLOCK = 64
+CACHE_LINE = 64
 # How many ranks from the minimum to either side value, in square roots of the number of limits: the minima of a
 # node's parts scatter that far.
 SPREAD = 1.5
@@ -54,12 +55,19 @@ class Screen(NamedTuple):
 def make_screen(n_samples):
     """Room for this many samples."""
     return Screen(
-        pulls=np.empty((2 * n_samples, GROUP)),
+        pulls=_make_groups(2 * n_samples),
         totals=np.empty(2 * GROUP),
         running=np.empty(2 * GROUP),
         sums=np.empty((2 * GROUP, BLOCK)),
         bounds=np.empty(n_samples),
     )
+
+
+def _make_groups(n_groups):
+    """Room for groups, two in each line of the cache: a sample's pulls lie in one."""
+    room = np.empty((n_groups + 2) * GROUP)
+    start = (-room.ctypes.data % CACHE_LINE) // room.itemsize
+    return room[start : start + n_groups * GROUP].reshape(n_groups, GROUP)
 
 
 @inlined
@@ -115,6 +123,9 @@ def _add_up(room, order, row, width, group, n_groups):
     for i in range(width):
         u = np.uint64(i)  # unsigned: no check for an index from the end
         sums[first, u], sums[first + 1, u], sums[first + 2, u], sums[first + 3, u] = a, b, c, d
+        if group == 0:
+            ahead = order[np.uint64(min(row + i + PREFETCH_DISTANCE, order.shape[0] - 1))] & SAMPLE_MASK
+            prefetch(pulls, np.int64(ahead) * n_groups * GROUP)
         idx = np.uint64(order[np.uint64(row + i)] & SAMPLE_MASK) * np.uint64(n_groups) + np.uint64(group)
         a += pulls[idx, 0]
         b += pulls[idx, 1]
