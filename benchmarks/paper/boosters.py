@@ -15,6 +15,7 @@ from marginwood import CensoringStratifiedKFold, MaxMarginIntervalBoosting
 from marginwood.losses import hinge_loss, optimal_constant
 
 STEP = 5
+SEED = 0
 
 
 def spread(y):
@@ -22,30 +23,29 @@ def spread(y):
     return float(y[np.isfinite(y)].std()) or 1.0
 
 
-def native(X, y, X_test, n_rounds, *, learning_rate, margin, **parameters):
+def native(X, y, X_test, n_rounds, *, margin, **parameters):
     """Predictions of our booster at every stage."""
-    parameters |= {"learning_rate": learning_rate, "margin": margin * spread(y)}
-    model = MaxMarginIntervalBoosting(n_rounds, **parameters).fit(X, y)
+    model = MaxMarginIntervalBoosting(n_rounds, margin=margin * spread(y), random_state=SEED, **parameters).fit(X, y)
     return np.array(list(model.staged_predict(X_test)))[STEP - 1 :: STEP]
 
 
-def xgboost_hinge(X, y, X_test, n_rounds, *, learning_rate, margin, min_samples_leaf, **parameters):
-    """The same by XGBoost with our objective, of which each row's second derivative is 1 or 0."""
+def xgboost_hinge(X, y, X_test, n_rounds, *, margin, max_features, **parameters):
+    """The same by XGBoost with our objective."""
     from marginwood.xgb import XGBIntervalRegressor
 
-    parameters |= {"learning_rate": learning_rate, "margin": margin * spread(y), "min_child_weight": min_samples_leaf}
+    parameters |= {"margin": margin * spread(y), "xgb_params": {"colsample_bynode": max_features}, "random_state": SEED}
     model = XGBIntervalRegressor(n_rounds, n_jobs=1, **parameters).fit(X, y)
     return _stages(model.booster_, X_test, n_rounds)
 
 
-def xgboost_aft(X, y, X_test, n_rounds, *, learning_rate, distribution, scale, min_samples_leaf, max_depth):
+def xgboost_aft(X, y, X_test, n_rounds, *, distribution, scale, learning_rate, max_depth, max_features, subsample):
     """The same by XGBoost's ``survival:aft``, on targets in units of their spread from the best constant.
 
     All boosters start from that constant; XGBoost by itself would start AFT models from the time 0.5.
     """
     centre, unit = optimal_constant(y).value, spread(y)
-    parameters = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": scale}
-    parameters |= {"base_score": 1.0, "eta": learning_rate, "min_child_weight": min_samples_leaf}
+    parameters = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": scale, "eta": learning_rate}
+    parameters |= {"base_score": 1.0, "subsample": subsample, "colsample_bynode": max_features, "seed": SEED}
     booster = train_aft(_bounded(X), (y - centre) / unit, n_rounds, max_depth, nthread=1, **parameters)
     with np.errstate(divide="ignore", invalid="ignore"):
         return centre + unit * np.log(_stages(booster, X_test, n_rounds))
