@@ -376,3 +376,13 @@ def test_prefixes_of_the_largest_limits_and_weights_are_priced(loss):
     costs, values, _ = optimal_costs([0.0, 1.0], [0.0, 1.0], loss=loss, sample_weight=[1e307, 1e307])
     np.testing.assert_allclose(costs, [0.0, 1e307 if loss == "linear_hinge" else 5e306])
     assert values.tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("share", [1e-5, 1e-6, 1e-7])
+def test_a_light_row_far_away_is_split_off_by_the_lowest_of_equal_features(share):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, values, weights = rng.normal(size=(300, 3)), rng.normal(size=300), rng.uniform(0.1, 1.0, size=300)
+        X[0], values[0], weights[0] = 10.0, -1 / share, share * weights.sum()
+        tree = fitted("squared_hinge", X, np.repeat(values[:, None], 2, axis=1), weights, max_depth=1)
+        assert (tree.tree_.feature[0], tree.tree_.n_node_samples[2]) == (0, 1)

@@ -247,3 +247,13 @@ def test_half_of_the_validation_data_is_refused():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
+
+
+def test_rows_without_weight_are_not_held_out():
+    X, y = make_sine(random_state=0)
+    weights = np.zeros(len(X))
+    weights[:40] = 1.0
+    options = {"n_iter_no_change": 3, "validation_fraction": 0.2, "random_state": 1}
+    all_rows = MaxMarginIntervalBoosting(20, **options).fit(X, y, weights)
+    present = MaxMarginIntervalBoosting(20, **options).fit(X[:40], y[:40])
+    np.testing.assert_allclose(all_rows.validation_score_, present.validation_score_, rtol=1e-12)

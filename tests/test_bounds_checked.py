@@ -15,12 +15,12 @@ from conftest import CACHE, core_digest
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree, optimal_costs
 from strategies import LOSSES
 
-N_PROBLEMS = 1000
+N_PROBLEMS = 500
 
 
 def random_problem(rng):
     """Features with ties and missing values, intervals of every kind at any offset and unit, weights of any size."""
-    n, p = rng.choice([2, 5, 20, 63, 64, 65, 130, 300]), rng.integers(1, 5)
+    n, p = rng.choice([2, 5, 20, 63, 64, 65, 130, 300, rng.integers(4090, 4100)]), rng.integers(1, 5)
     X = rng.normal(size=(n, p)) if rng.random() < 0.5 else rng.integers(0, rng.choice([2, 5, 40]), (n, p)).astype(float)
     X[rng.random((n, p)) < rng.choice([0.0, 0.05, 0.5])] = np.nan
     half = rng.exponential(size=n) * rng.choice([0.0, 0.1, 1.0, 5.0])

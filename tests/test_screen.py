@@ -32,7 +32,7 @@ def screened(problem, scratch, stretch, share):
     full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
     order, cost, room = problem.orders[0], hinge.cost_of(points, loss, full), scratch.screen
     distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full)
-    return cost, screen.screen(room, order, path, loss.code, distances, share * cost)
+    return cost, screen.screen(room, order, path, loss, distances, share * cost)
 
 
 class Screened(NamedTuple):

@@ -36,7 +36,7 @@ def sweep_both(problem, scratch, stretch, is_screened, tolerance):
     none = Split(cost, np.int64(NO_FEATURE), zero, zero, 0.0, 0.0)
     room = scratch.screen
     distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full)
-    screen.screen(room, order, path, loss.code, distances, np.inf)
+    screen.screen(room, order, path, loss, distances, np.inf)
     if not is_screened:
         room.bounds[:] = np.where(np.isinf(room.bounds), np.inf, -np.inf)
     walked, in_budget = split.sweep(

@@ -32,7 +32,8 @@ def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: 
 
 
 def hold_out(training: TrainingData, fraction: float, seed: int) -> tuple[TrainingData, TrainingData]:
-    """Split off a random share of the rows, for validation."""
+    """Split off a random share of the rows, for validation; rows of weight 0 count as absent."""
+    training = training.rows(training.weight > 0)
     n_rows = len(training.X)
     n_held_out = math.ceil(fraction * n_rows)
     if n_held_out >= n_rows:

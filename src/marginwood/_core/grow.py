@@ -97,7 +97,7 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
     n_samples = len(weights)
     samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
     for field in ("lower_rank", "upper_rank", "lower", "upper"):
-        samples[field] = 0
+        samples[field] = 0  # finite, because limits that are not there count 0 times their breakpoint
     samples["weight"] = weights
     return Scratch(
         samples=samples,
@@ -192,7 +192,7 @@ def _search(problem, scratch, options, place, node):
         n_tried += 1
         for missing_left in range(2 if n_missing > 0 else 1):
             path = make_path(feature, start, stop, n_missing, missing_left, options.min_samples_leaf)
-            path = screen(room, order, path, node.loss.code, distances, best.cost - node.tolerance)
+            path = screen(room, order, path, node.loss, distances, best.cost - node.tolerance)
             if path.first > path.last:
                 continue
             best, in_budget = sweep(

@@ -223,7 +223,7 @@ def cost_of(points, loss, minimum):
         if minimum.low < rankset.FIRST:
             return 0.0
         return max(minimum.weight * points[minimum.low, 0] - minimum.total, 0.0) + 0.0
-    if minimum.n_active == 0:
+    if minimum.n_active <= 1:
         return 0.0
     return max(minimum.square - minimum.total * minimum.total / minimum.weight, 0.0)
 

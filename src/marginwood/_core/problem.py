@@ -61,7 +61,8 @@ class Target:
 def _centre(*lists):
     """A limit amid those that matter; the distances from it to the farthest of these, and to the farthest of all.
 
-    Those from the first upper to the last lower limit matter, in either order; of one kind alone only the last.
+    Those from the first upper to the last lower limit matter, in either order; of lower limits alone only the last, of
+    upper limits alone only the first.
     """
     lower, upper, exact = lists
     starts = [values[0] for values in (upper, exact) if values.size]

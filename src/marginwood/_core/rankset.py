@@ -33,7 +33,7 @@ def make_rank_set(n_ranks):
     words say where each level of each side starts. The bottom level is shared.
     """
     n_words = [(n_ranks + N_SENTINELS >> 6 * level + 6) + 1 for level in range(N_LEVELS)]
-    left = [HEADER, *accumulate(n_words, initial=HEADER)][1:]
+    left = list(accumulate(n_words, initial=HEADER))
     right = [HEADER, *(start + sum(n_words[1:]) for start in left[1:])]
     ranks = np.zeros(right[-1], dtype=np.uint64)
     ranks[:HEADER] = left[:N_LEVELS] + right[:N_LEVELS]

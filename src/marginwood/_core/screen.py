@@ -65,7 +65,7 @@ def make_screen(n_samples):
 
 def _make_groups(n_groups):
     """Room for groups, two in each line of the cache: a sample's pulls lie in one."""
-    room = np.empty((n_groups + 2) * GROUP)
+    room = np.empty((n_groups + 2) * GROUP)  # up to seven numbers are skipped
     start = (-room.ctypes.data % CACHE_LINE) // room.itemsize
     return room[start : start + n_groups * GROUP].reshape(n_groups, GROUP)
 
@@ -101,10 +101,11 @@ def fill(room, order, start, stop, samples, points, loss, minimum):
     for row in range(start, stop):
         sample, at = samples[order[row] & SAMPLE_MASK], n_groups * (order[row] & SAMPLE_MASK)
         x, y, c, d = _violations(sample, mu)
-        pulls[at, 0], pulls[at, 1], pulls[at, 2], pulls[at, 3] = c * x, d * y, c, d
+        pulls[at, 2], pulls[at, 3] = c, d
         if loss.code == SQUARED:
             pulls[at, 0], pulls[at, 1] = c * x * x + d * y * y, c * x - d * y
         else:
+            pulls[at, 0], pulls[at, 1] = c * x, d * y
             x, y, c, d = _violations(sample, left)
             pulls[at + 1, 0], pulls[at + 1, 1] = c * x + d * y, d - c
             x, y, c, d = _violations(sample, right)
@@ -135,23 +136,28 @@ def _add_up(room, order, row, width, group, n_groups):
 
 
 @inlined
-def _least_linear(x, y, c, d, left_cost, left_slope, right_cost, right_slope, left, right):
-    """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `_bound`."""
+def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slope, distances, slack):
+    """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `_bound`.
+
+    Where the slope changes its sign towards the other value, the height at which the tangents at ``mu`` and there meet;
+    otherwise the bound of the module's table. Sums of weights are differences: `slack` is more than their rounding.
+    """
     is_right = c > d
     cost, slope = right_cost if is_right else left_cost, right_slope if is_right else -left_slope
-    pull, distance = abs(c - d), right if is_right else left
-    meets, c, d = slope > 0, max(c, 0.0), max(d, 0.0)  # a zero may come as a difference, rounded
+    pull, distance = abs(c - d), distances[1] if is_right else distances[0]
+    meets = slope > slack
+    c, d = max(c - slack, 0.0), max(d - slack, 0.0)
     total = (x + y) * slope + pull * (cost - slope * distance) if meets else y * c + x * d
     weight = slope + pull if meets else max(c, d)
     return total / max(weight, TINY)
 
 
 @inner
-def _bound(room, width, loss, left, right, bounds):
+def _bound(room, width, loss, distances, bounds):
     """Turn the sums in front of a block's entries into bounds."""
-    sums, t, bounds = borrow(room.sums), borrow(room.totals), borrow(bounds)
+    sums, t, bounds, slack = borrow(room.sums), borrow(room.totals), borrow(bounds), loss.weight_slack
     t0, t1, t2, t3, t4, t5, t6, t7 = t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]
-    if loss == SQUARED:
+    if loss.code == SQUARED:
         for i in range(width):
             u = np.uint64(i)
             a, b, c, d = sums[0, u], sums[1, u], sums[2, u], sums[3, u]
@@ -162,9 +168,10 @@ def _bound(room, width, loss, left, right, bounds):
             u = np.uint64(i)
             a, b, c, d = sums[0, u], sums[1, u], sums[2, u], sums[3, u]
             e, f, g, h = sums[4, u], sums[5, u], sums[6, u], sums[7, u]
-            before = _least_linear(a, b, c, d, e, f, g, h, left, right)
-            after = _least_linear(t0 - a, t1 - b, t2 - c, t3 - d, t4 - e, t5 - f, t6 - g, t7 - h, left, right)
-            bounds[u] = before + after
+            before = _least_of_tangents(a, b, c, d, e, f, g, h, distances, slack)
+            bounds[u] = before + _least_of_tangents(
+                t0 - a, t1 - b, t2 - c, t3 - d, t4 - e, t5 - f, t6 - g, t7 - h, distances, slack
+            )
 
 
 @inner
@@ -175,7 +182,7 @@ def screen(room, order, path, loss, distances, price):
     """
     room, order, bounds = borrow_screen(room), borrow(order), borrow(room.bounds)
     first, last, start = path.last + 1, path.last, 0
-    n_groups = 1 if loss == SQUARED else 2
+    n_groups = 1 if loss.code == SQUARED else 2
     room.running[:] = 0.0
     while start <= path.last:
         stop = min(start + BLOCK, path.last + 1)
@@ -184,7 +191,7 @@ def screen(room, order, path, loss, distances, price):
         row = path_row(path, start)
         for group in range(n_groups):
             _add_up(room, order, row, stop - start, group, n_groups)
-        _bound(room, stop - start, loss, distances[0], distances[1], bounds[start:stop])
+        _bound(room, stop - start, loss, distances, bounds[start:stop])
         for position in range(start, stop):
             at = np.uint64(position)
             if order[np.uint64(row + position - start)] >= 0 or position < path.first:

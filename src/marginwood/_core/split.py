@@ -106,13 +106,15 @@ def _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolera
                 left_value = hinge.value_of(points, loss, before)[0]
                 right_value = hinge.value_of(points, loss, after)[0]
             before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
+        # A lower limit that is not there has rank 0, an upper one that of the sentinel above: neither is ever active,
+        # and a step of 0 is added.
         sample = samples[np.uint64(entry & SAMPLE_MASK)]
         weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
         rankset.move_left(ranks, rank)
         before = hinge.add(loss, before, rank, hinge.LOWER, b, weight)
         after = hinge.take(loss, after, rank, hinge.LOWER, b, weight)
         rank, b = np.int64(sample["upper_rank"]), sample["upper"]
-        rank = rank if rank > 0 else n_ranks + rankset.FIRST  # no limit counts as a sentinel: nothing happens
+        rank = rank if rank > 0 else n_ranks + rankset.FIRST
         rankset.move_left(ranks, rank)
         before = hinge.add(loss, before, rank, hinge.UPPER, b, weight)
         after = hinge.take(loss, after, rank, hinge.UPPER, b, weight)
