@@ -257,3 +257,12 @@ def test_rows_without_weight_are_not_held_out():
     all_rows = MaxMarginIntervalBoosting(20, **options).fit(X, y, weights)
     present = MaxMarginIntervalBoosting(20, **options).fit(X[:40], y[:40])
     np.testing.assert_allclose(all_rows.validation_score_, present.validation_score_, rtol=1e-12)
+
+
+def test_intervals_that_round_to_points_in_the_residuals_keep_their_margin():
+    X, narrow = np.array([[0.0], [0.0], [1.0], [1.0]]), 1e-17
+    y = np.array([[-narrow, narrow], [-1.0, -1.0], [-narrow, narrow], [1.0, 1.0]])
+    model = MaxMarginIntervalBoosting(30, margin=0.1, learning_rate=0.5).fit(X, y)
+    assert np.all(np.diff(model.train_score_) <= 1e-15)
+    best = MaxMarginIntervalTree(margin=0.1).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), best.predict(X), atol=1e-4)

@@ -37,15 +37,12 @@ BLOCK = 4096
 
 
 class Fitted:
-    """Rows and what the stages so far predict for them, counted from the first prediction, `init`.
-
-    Un-censored rows stay so: both their ends lose the same numbers.
-    """
+    """Rows and what the stages so far predict for them, counted from the first prediction, `init`."""
 
     def __init__(self, data: TrainingData, init: float, margin: float) -> None:
         self.X, intervals, self.weight = data
         self.centred = self.residual = intervals - init
-        self.starts = breakpoints(self.centred, margin)
+        self.starts = breakpoints(intervals, margin) - init
         self.prediction = np.zeros(len(self.X))
         self.total_weight = self.weight.sum()
 
@@ -267,7 +264,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
 
     def _prepare(self, training: TrainingData) -> Callable[[FloatArray, int], MaxMarginIntervalTree]:
         """Sort the features, once; returns a function that grows a stage from residual intervals and a seed."""
-        X, _, weights = training
+        X, intervals, weights = training
+        is_exact = intervals[:, 0] == intervals[:, 1]  # narrow residuals may round to a point, and keep their margin
         prototype = self._make_tree()
         options = growing_options(prototype, X.shape[0], X.shape[1], weights.sum())
         orders, saw_missing = sort_features(X), np.isnan(X.max(axis=0))
@@ -275,7 +273,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         n_drawn = max(1, round(self.subsample * len(X)))
 
         def grow(residual: FloatArray, seed: int) -> MaxMarginIntervalTree:
-            limits, weight, stage_orders = Target(residual).at(float(self.margin)), weights, used_up
+            limits, weight, stage_orders = Target(residual, is_exact).at(float(self.margin)), weights, used_up
             if n_drawn < len(X):
                 weight = np.where(np.random.RandomState(seed).permutation(len(X)) < n_drawn, weights, 0.0)
                 stage_orders, limits = subsample(orders, limits, weight)

@@ -184,33 +184,32 @@ def _sort_columns(X, orders, values, keys, words, spare, counts):
             last = value
 
 
-def sort_limits(intervals):
-    """Three lists of finite limits, sorted, each with its values: lower, upper, and both of rows with equal limits."""
+def sort_limits(intervals, is_exact):
+    """Three lists of finite limits, sorted, each with its values: lower, upper, and both of un-censored rows."""
     limits, breakpoints = np.empty(2 * len(intervals), dtype=np.int32), np.empty(2 * len(intervals))
-    a, b, c = _sort_limits(intervals, limits, breakpoints, *make_workspace(len(intervals)))
+    a, b, c = _sort_limits(intervals, is_exact, limits, breakpoints, *make_workspace(len(intervals)))
     return [(limits[entries], breakpoints[entries]) for entries in (slice(a), slice(a, b), slice(b, c))]
 
 
 @inner
-def _collect(intervals, kind, exact, values, words):
-    """Put the rows with a finite limit of this kind into `words`; return their number."""
-    intervals, values, words = borrow(intervals), borrow(values), borrow(words)
+def _collect(limits, is_exact, exact, values, words):
+    """Put the rows with a finite limit, un-censored ones or the others, into `words`; return their number."""
+    limits, is_exact, values, words = borrow(limits), borrow(is_exact), borrow(values), borrow(words)
     n_limits = 0
-    for i in range(intervals.shape[0]):
+    for i in range(limits.shape[0]):
         words[n_limits] = np.uint64(i)
-        values[i] = intervals[i, kind]
-        is_exact = intervals[i, 0] == intervals[i, 1]
-        n_limits += is_exact == exact and -np.inf < values[i] < np.inf
+        values[i] = limits[i]
+        n_limits += is_exact[i] == exact and -np.inf < values[i] < np.inf
     return n_limits
 
 
 @kernel
-def _sort_limits(intervals, limits, breakpoints, values, keys, words, spare, counts):
+def _sort_limits(intervals, is_exact, limits, breakpoints, values, keys, words, spare, counts):
     """Fill the lists, one after the other; return where they end."""
     intervals, limits, breakpoints, words = borrow(intervals), borrow(limits), borrow(breakpoints), borrow(words)
     ends, stop = (0, 0, 0), 0
     for kind, exact in ((0, False), (1, False), (0, True)):
-        n_limits = _collect(intervals, kind, exact, values, words)
+        n_limits = _collect(intervals[:, kind], is_exact, exact, values, words)
         argsort(keys, words[:n_limits], spare[:n_limits], counts)
         for i in range(n_limits):
             sample = np.int64(words[i] & LOW_HALF)

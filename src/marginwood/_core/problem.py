@@ -32,11 +32,13 @@ class Target:
     """Interval targets, sorted once for all margins.
 
     Raising the margin moves all lower limits and all upper limits alike, so each of the two lists stays
-    sorted, and so do the un-censored rows, which have no margin: the order at any margin is a merge.
+    sorted, and so do the un-censored rows, which have no margin: the order at any margin is a merge. Those are the
+    rows of `is_exact`, by default those whose ends are equal.
     """
 
-    def __init__(self, intervals):
-        self._lower, self._upper, self._exact = lists = sort_limits(intervals)
+    def __init__(self, intervals, is_exact=None):
+        is_exact = intervals[:, 0] == intervals[:, 1] if is_exact is None else is_exact
+        self._lower, self._upper, self._exact = lists = sort_limits(intervals, is_exact)
         self.origin, self._reach, self._farthest = _centre(*(values for _, values in lists))
 
     def at(self, margin):
