@@ -19,25 +19,16 @@ from typing import Any
 import numpy as np
 
 from marginwood.base import spread
+from marginwood.cli import evaluate
 from marginwood.cli.data import Data, add_data, add_features, add_target, read_data
 from marginwood.cli.errors import DataError
 from marginwood.cli.models import TUNED, count, jobs, make_model, tune_model
 from marginwood.files import check_place, write_whole
 from marginwood.intervals import FloatArray
-from marginwood.metrics import (
-    interval_accuracy,
-    interval_d2_score,
-    interval_mean_absolute_error,
-    interval_mean_squared_error,
-)
+from marginwood.metrics import interval_d2_score
 from marginwood.splitters import CensoringStratifiedKFold
 
-METRICS = {
-    "MSE": interval_mean_squared_error,
-    "MAE": interval_mean_absolute_error,
-    "inside": interval_accuracy,
-    "D2": interval_d2_score,
-}
+METRICS = {**evaluate.METRICS, "D2": interval_d2_score}
 INNER_FOLDS = 5
 
 log = logging.getLogger("marginwood")

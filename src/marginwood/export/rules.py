@@ -27,6 +27,12 @@ class Condition(NamedTuple):
         Numbers must not be greater.
     missing : bool, default=True
         Whether the condition holds for NaN.
+
+    Examples
+    --------
+    >>> from marginwood.export import Condition
+    >>> print(Condition("dose", above=1.5))
+    (dose > 1.5 or missing)
     """
 
     feature: str
