@@ -15,9 +15,10 @@ PACKAGE = Path(__file__).parents[1] / "src" / "marginwood"
 # What the lowest modules may import from the package. Every other module may import all but TOP.
 MAY_IMPORT = {
     "_core": {"_core"},
+    "checks": set(),
     "intervals": {"_core"},
-    "losses": {"_core", "intervals"},
-    "metrics": {"_core", "intervals", "losses"},
+    "losses": {"_core", "checks", "intervals"},
+    "metrics": {"_core", "checks", "intervals", "losses"},
 }
 # Modules that only `__init__`, the module itself and the modules of ABOVE_ALL may import.
 TOP = {"export", "plotting", "report", "cli"}

@@ -217,7 +217,7 @@ def test_a_progress_bar_appears_on_a_terminal(monkeypatch):
     ("parameters", "message"),
     [
         ({"n_estimators": 0}, "n_estimators: expected an integer >= 1, got 0"),
-        ({"learning_rate": 0.0}, "learning_rate: expected a number > 0"),
+        ({"learning_rate": 0.0}, "learning_rate: expected a finite number > 0, got 0.0"),
         ({"subsample": 1.5}, "subsample: expected a number > 0 and <= 1, got 1.5"),
         ({"tol": -1.0}, "tol: expected a number >= 0"),
         ({"n_iter_no_change": 0}, "n_iter_no_change: expected an integer >= 1 or None, got 0"),

@@ -190,7 +190,7 @@ def test_features_that_are_not_finite_are_refused_with_advice(bad):
     ("parameters", "error", "message"),
     [
         ({"alpha": 0.0}, ValueError, "alpha: expected a finite number > 0, got 0.0"),
-        ({"alpha": "auto"}, TypeError, "alpha: expected a number, got 'auto'"),
+        ({"alpha": "auto"}, TypeError, "alpha: expected a finite number > 0, got 'auto'"),
         ({"tol": -1.0}, ValueError, "tol: "),
         ({"max_iter": 2.5}, TypeError, "max_iter: expected an integer"),
         ({"margin": -1.0}, ValueError, "margin: "),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
-from marginwood.base import TrainingData
+from marginwood.base import Rows
 from marginwood.intervals import FloatArray
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -59,7 +59,7 @@ def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArr
     return np.where(constant, 0.0, np.minimum(log_p_values, 0.0))
 
 
-def find_split(node: TrainingData, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int) -> Split | None:
+def find_split(node: Rows, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int) -> Split | None:
     """The best split of the most significant feature that can be split."""
     log_p_values = association_log_p_values(bounded, scores, node.weight)
     deviations = node.weight * (scores - np.average(scores, weights=node.weight))

@@ -17,16 +17,15 @@ from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from marginwood._core.problem import Target, grow_tree, subsample
-from marginwood.intervals import FloatArray
+from marginwood.base import LARGEST_SEED, Rows
+from marginwood.intervals import FloatArray, IntArray
 from marginwood.options import growing_options
 from marginwood.pruning import prune
 
-__all__ = ["LARGEST_SEED", "Draw", "Training", "aggregate", "grow_trees"]
+__all__ = ["Draw", "Training", "aggregate", "grow_trees"]
 
-IntArray = npt.NDArray[np.int64]
 NodeTable = npt.NDArray[np.void]
 
-LARGEST_SEED = 2**31 - 1
 # How often the data is sent to a cluster that keeps losing it.
 MAX_ATTEMPTS = 3
 
@@ -47,11 +46,9 @@ class Draw(NamedTuple):
 
 
 class Training(NamedTuple):
-    """Checked rows, sorted once for all trees and for all candidates of a search."""
+    """Rows, sorted once for all trees and for all candidates of a search."""
 
-    X: FloatArray
-    intervals: FloatArray
-    weights: FloatArray
+    rows: Rows
     orders: Any
     target: Target
 
@@ -90,7 +87,8 @@ def grow_trees(tree: Any, training: Training, draws: Sequence[Draw], n_jobs: int
     worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown anew.
     """
     limits = training.target.at(float(tree.margin))
-    arrays = [training.X, training.orders, limits.in_order, limits.breakpoints, training.weights]
+    rows = training.rows
+    arrays = [rows.X, training.orders, limits.in_order, limits.breakpoints, rows.weight]
     settings = tree, limits._replace(in_order=None, breakpoints=None)
     backend, _ = get_active_backend(prefer="threads")
     client = getattr(backend, "client", None)

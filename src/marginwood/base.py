@@ -5,19 +5,19 @@ A *path* is a list of models from the simplest to the most complex, one per valu
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from marginwood._core.problem import MAX_SAMPLES
 from marginwood.intervals import (
     BoolArray,
     FloatArray,
+    IntArray,
     check_informative,
     check_intervals,
     check_sample_weight,
@@ -28,8 +28,7 @@ from marginwood.splitters import make_splitter
 
 __all__ = ["IntervalRegressorMixin"]
 
-IntArray = npt.NDArray[np.int64]
-
+LARGEST_SEED = 2**31 - 1
 SELECTIONS = ("min", "1se")
 
 # Mean scores that differ by less, relatively, differ by rounding: they are tied.
@@ -37,13 +36,18 @@ SCORE_TOLERANCE = 1e-10
 
 
 class IntervalRegressorMixin(RegressorMixin):
-    """The score of every estimator of intervals, and whether it is fitted."""
+    """The score of every estimator of intervals, whether it is fitted, and that it takes NaN."""
 
     # What `fit` sets when nothing can fail any more: features are counted before targets are checked.
     _set_last: ClassVar[str]
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._set_last in vars(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the interval D2 of the predictions; for un-censored targets it is R2.
@@ -65,16 +69,24 @@ class IntervalRegressorMixin(RegressorMixin):
         return interval_d2_score(y, self.predict(X), sample_weight=sample_weight)
 
 
-class TrainingData(NamedTuple):
-    """Checked arguments of `fit`. Rows that say nothing, ``(-inf, inf)``, weigh 0."""
+class Rows(NamedTuple):
+    """Checked rows of data; weights are not negative."""
 
     X: FloatArray
     intervals: FloatArray
     weight: FloatArray
 
-    def rows(self, index: Any) -> TrainingData:
-        """A part of the rows, by indices or by a mask."""
-        return TrainingData(self.X[index], self.intervals[index], self.weight[index])
+    def take(self, index: Any) -> Rows:
+        """A part of the rows, by numbers or by a mask."""
+        return Rows(*(array[index] for array in self))
+
+    def weighted(self) -> Rows:
+        """The rows of positive weight."""
+        return self if self.weight.all() else self.take(self.weight > 0)
+
+    def informative(self) -> Rows:
+        """The rows of positive weight that have a finite limit."""
+        return self.take((self.weight > 0) & np.isfinite(self.intervals).any(axis=1))
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
@@ -107,16 +119,13 @@ def copy_feature_names(source: Any, estimator: Any) -> None:
             setattr(estimator, name, getattr(source, name))
 
 
-def check_count(name: str, value: Any, least: int) -> int:
-    """Return an argument that is an integer of at least `least`, or raise."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        raise TypeError(f"{name}: expected an integer >= {least}, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name}: expected an integer >= {least}, got {value!r}.")
-    return int(value)
+def forget(estimator: Any, *names: str) -> None:
+    """Drop results of an earlier fit that this one does not make again."""
+    for name in names:
+        vars(estimator).pop(name, None)
 
 
-def refuse_features(bad: npt.NDArray[np.bool_], what: str, X: FloatArray, advice: str) -> None:
+def refuse_features(bad: BoolArray, what: str, X: FloatArray, advice: str) -> None:
     """Raise a ValueError that counts the bad entries of X and shows the first, if there is any."""
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -126,8 +135,8 @@ def refuse_features(bad: npt.NDArray[np.bool_], what: str, X: FloatArray, advice
         )
 
 
-def check_targets(X: FloatArray, y: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray]:
-    """Check targets and weights against features that are checked already; returns intervals and weights."""
+def check_rows(X: FloatArray, y: Any, sample_weight: Any) -> Rows:
+    """Check targets and weights against features that are checked already."""
     intervals = check_intervals(y)
     if len(X) != len(intervals):
         raise ValueError(
@@ -136,36 +145,46 @@ def check_targets(X: FloatArray, y: Any, sample_weight: Any) -> tuple[FloatArray
         )
     weight = check_sample_weight(sample_weight, len(X))
     check_informative(intervals, weight)
-    return intervals, np.ones(len(X)) if weight is None else weight
+    return Rows(X, intervals, np.ones(len(X)) if weight is None else weight)
 
 
-def check_training_data(X: FloatArray, y: Any, sample_weight: Any) -> TrainingData:
-    """`check_targets`, with weight 0 for rows that say nothing."""
-    intervals, weight = check_targets(X, y, sample_weight)
-    informative = np.isfinite(intervals).any(axis=1)
-    return TrainingData(X, intervals, np.where(informative, weight, 0.0))
+def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArray]]:
+    """Numbers of the rows to train on and to test on, of positive weight, for each fold."""
+    splits = []
+    for number, split in enumerate(make_splitter(cv).split(rows.X, rows.intervals, groups)):
+        train, test = (np.arange(len(rows.X))[part] for part in split)
+        train, test = train[rows.weight[train] > 0], test[rows.weight[test] > 0]
+        if not np.isfinite(rows.intervals[train]).any():
+            raise ValueError(f"cv: no training row of fold {number} has a finite limit and a positive weight.")
+        if len(test) == 0:
+            raise ValueError(f"cv: no test row of fold {number} has a positive weight.")
+        splits.append((train, test))
+    if not splits:
+        raise ValueError(f"cv: expected at least one fold, got none from {cv!r}.")
+    return splits
 
 
 def mse_by_fold(
-    predict_path: Callable[[TrainingData, FloatArray], FloatArray], data: TrainingData, cv: Any, groups: Any = None
+    predict_path: Callable[[Rows, FloatArray], FloatArray], rows: Rows, cv: Any, groups: Any = None
 ) -> FloatArray:
     """Cross-validated interval MSE of a path, of shape (length of the path, number of folds).
 
-    ``predict_path(training, X)`` fits the path and predicts, one row per model. A fold without any test row of positive
-    weight is left out.
+    ``predict_path(training, X)`` fits the path and predicts, one row per model.
     """
     errors = []
-    for fold, (train, test) in enumerate(make_splitter(cv).split(data.X, data.intervals, groups)):
-        training, held_out = data.rows(train), data.rows(test)
-        if not training.weight.any():
-            raise ValueError(f"cv: no training row of fold {fold} has a finite limit and a positive weight.")
-        if held_out.weight.any():
-            predictions = predict_path(training, held_out.X)
-            losses = [hinge_loss(held_out.intervals, prediction) for prediction in predictions]
-            errors.append(np.average(losses, axis=1, weights=held_out.weight))
-    if not errors:
-        raise ValueError("cv: no test row of any fold has a finite limit and a positive weight.")
+    for train, test in split_rows(rows, cv, groups):
+        held_out = rows.take(test)
+        predictions = predict_path(rows.take(train), held_out.X)
+        losses = [hinge_loss(held_out.intervals, prediction) for prediction in predictions]
+        errors.append(np.average(losses, axis=1, weights=held_out.weight))
     return np.column_stack(errors)
+
+
+def units_of(limits: FloatArray) -> tuple[float, float]:
+    """Centre and scale that bring the finite ones of some limits between -1 and 1."""
+    limits = limits[np.isfinite(limits)]
+    centre = float(np.median(limits))
+    return centre, float(np.abs(limits - centre).max()) or 1.0
 
 
 def check_selection(selection: str) -> None:

@@ -11,20 +11,20 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood._core.nodes import NODE_DTYPE
 from marginwood.base import (
-    IntArray,
     IntervalRegressorMixin,
-    TrainingData,
+    Rows,
     check_features,
-    check_training_data,
+    check_rows,
     choose,
+    forget,
     mse_by_fold,
     refuse_features,
 )
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import Loss, breakpoints, check_loss, optimal_constant
-from marginwood.pruning import geometric_means, pruning_path
+from marginwood.pruning import geometric_means, leaves_along, pruning_path
 
 __all__ = ["IntervalCART", "IntervalDummyRegressor"]
 
@@ -84,7 +84,7 @@ class IntervalDummyRegressor(IntervalRegressorMixin, BaseEstimator):
             The fitted estimator.
         """
         check_loss(self.loss, self.margin)
-        data = check_training_data(check_features(self, X, reset=True), y, sample_weight)
+        data = check_rows(check_features(self, X, reset=True), y, sample_weight)
         best = optimal_constant(data.intervals, loss=self.loss, margin=self.margin, sample_weight=data.weight)
         self.constant_ = best.value
         self.optimal_interval_ = best.low, best.high
@@ -108,7 +108,6 @@ class IntervalDummyRegressor(IntervalRegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -217,9 +216,10 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
             The fitted tree.
         """
         check_loss("squared_hinge", self.margin)
-        data = check_training_data(self._check_features(X, reset=True), y, sample_weight)
+        data = check_rows(self._check_features(X, reset=True), y, sample_weight)
         self.centre_, self.scale_ = self._label_units(data)
         estimator, self.alpha_ = self._grow(data), 0.0
+        forget(self, "alphas_", "mse_path_")
         if self.cv is not None:
             self.alphas_ = _penalty_grid(pruning_path(_node_table(estimator)).alphas)
             self.mse_path_ = mse_by_fold(self._predict_path, data, self.cv, groups)
@@ -282,11 +282,6 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return int(self.estimator_.get_n_leaves())
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _check_features(self, X: Any, *, reset: bool = False) -> FloatArray:
         X = check_features(self, X, reset=reset)
         advice = (
@@ -296,7 +291,7 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
         refuse_features(np.abs(X) > np.finfo(np.float32).max, "infinity or a value too large for float32", X, advice)
         return X
 
-    def _label_units(self, data: TrainingData) -> tuple[float, float]:
+    def _label_units(self, data: Rows) -> tuple[float, float]:
         """Shift and scale that bring labels near 0 and 1; the scale is a power of two, which divides exactly."""
         labels = breakpoints(data.intervals, self.margin)[data.weight > 0]
         labels = labels[np.isfinite(labels)]
@@ -304,7 +299,7 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
         spread = float(np.abs(labels - centre).mean())
         return centre, float(np.ldexp(1.0, np.frexp(spread)[1])) if spread > 0 else 1.0
 
-    def _grow(self, data: TrainingData, ccp_alpha: float = 0.0) -> DecisionTreeRegressor:
+    def _grow(self, data: Rows, ccp_alpha: float = 0.0) -> DecisionTreeRegressor:
         """Fit scikit-learn's tree to the finite labels of rows of positive weight."""
         labels = (breakpoints(data.intervals, self.margin) - self.centre_) / self.scale_
         row, side = np.nonzero(np.isfinite(labels) & (data.weight > 0)[:, np.newaxis])
@@ -317,21 +312,15 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
         )
         return tree.fit(data.X[row], labels[row, side], sample_weight=data.weight[row])
 
-    def _predict_path(self, training: TrainingData, X: FloatArray) -> FloatArray:
+    def _predict_path(self, training: Rows, X: FloatArray) -> FloatArray:
         """Predictions of the tree of `training`, pruned with every penalty of `alphas_`."""
         grown = self._grow(training)
-        table = _node_table(grown)
-        path, parents = pruning_path(table), np.zeros(len(table), np.int64)
-        for children in (table["children_left"], table["children_right"]):
-            parents[children[children != LEAF]] = np.flatnonzero(children != LEAF)
-        nodes = grown.apply(X)
-        predictions = np.empty((len(self.alphas_), len(X)))
-        for place in range(len(self.alphas_) - 1, -1, -1):
-            subtree = path.at(self.alphas_[place])
-            while (climbs := (nodes > 0) & (path.leaf_from[parents[nodes]] <= subtree)).any():
-                nodes = np.where(climbs, parents[nodes], nodes)
-            predictions[place] = self.centre_ + self.scale_ * table["value"][nodes]
-        return predictions
+        nodes = _node_table(grown)
+        path = pruning_path(nodes)
+        subtree_of, predictions = path.at(self.alphas_), np.empty((len(self.alphas_), len(X)))
+        for subtree, leaves in enumerate(leaves_along(nodes, path, grown.apply(X))):
+            predictions[subtree_of == subtree] = nodes["value"][leaves]
+        return self.centre_ + self.scale_ * predictions
 
 
 def _node_table(grown: DecisionTreeRegressor) -> npt.NDArray[np.void]:

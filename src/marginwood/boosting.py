@@ -7,31 +7,27 @@ h lies in (lower - F, upper - F). So a stage is an interval tree on residual int
 from __future__ import annotations
 
 import copy
-import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree, subsample
-from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets, copy_feature_names
-from marginwood.intervals import LARGEST_LIMIT, FloatArray
+from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
+from marginwood.checks import check_count, check_number, check_positive
+from marginwood.intervals import LARGEST_LIMIT, FloatArray, IntArray
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
 from marginwood.options import growing_options
 from marginwood.progress import progress_bar
-from marginwood.tree import IntervalTree, MaxMarginIntervalTree
+from marginwood.tree import IntervalTree, MaxMarginIntervalTree, make_tree
 from marginwood.validation import check_early_stopping, check_validation, hold_out
 
 __all__ = ["MaxMarginIntervalBoosting"]
 
-IntArray = npt.NDArray[np.int64]
-
-LARGEST_SEED = 2**31 - 1
 # Rows that all trees predict before the next rows: the block stays in the cache.
 BLOCK = 4096
 
@@ -39,7 +35,7 @@ BLOCK = 4096
 class Fitted:
     """Rows and what the stages so far predict for them, counted from the first prediction, `init`."""
 
-    def __init__(self, data: TrainingData, init: float, margin: float) -> None:
+    def __init__(self, data: Rows, init: float, margin: float) -> None:
         self.X, intervals, self.weight = data
         self.centred = self.residual = intervals - init
         self.starts = breakpoints(intervals, margin) - init
@@ -209,12 +205,12 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self._check_parameters()
         is_resumed = self.warm_start and hasattr(self, "estimators_")
         X = check_features(self, X, reset=not is_resumed)
-        training = TrainingData(X, *check_targets(X, y, sample_weight))
+        training = check_rows(X, y, sample_weight)
         validation = check_validation(self, X_val, y_val, sample_weight_val)
         seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
-        training = training.rows(training.weight > 0)
+        training = training.weighted()
         init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(training), [])
         trees, train_score, validation_score = self._boost(training, validation, init, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
@@ -225,14 +221,14 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.n_estimators_ = len(trees)
         return self
 
-    def _best_constant(self, training: TrainingData) -> float:
+    def _best_constant(self, training: Rows) -> float:
         _, intervals, weight = training
         return optimal_constant(intervals, loss=self.loss, margin=self.margin, sample_weight=weight).value
 
     def _boost(
         self,
-        training: TrainingData,
-        validation: TrainingData | None,
+        training: Rows,
+        validation: Rows | None,
         init: float,
         kept: list[MaxMarginIntervalTree],
         seed: int,
@@ -262,11 +258,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
                         break
         return trees, train_score, validation_score
 
-    def _prepare(self, training: TrainingData) -> Callable[[FloatArray, int], MaxMarginIntervalTree]:
+    def _prepare(self, training: Rows) -> Callable[[FloatArray, int], MaxMarginIntervalTree]:
         """Sort the features, once; returns a function that grows a stage from residual intervals and a seed."""
         X, intervals, weights = training
         is_exact = intervals[:, 0] == intervals[:, 1]  # narrow residuals may round to a point, and keep their margin
-        prototype = self._make_tree()
+        prototype = make_tree(self)
         options = growing_options(prototype, X.shape[0], X.shape[1], weights.sum())
         orders, saw_missing = sort_features(X), np.isnan(X.max(axis=0))
         used_up = np.empty_like(orders)
@@ -292,12 +288,6 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
 
         return grow
 
-    def _make_tree(self) -> MaxMarginIntervalTree:
-        names = MaxMarginIntervalTree().get_params().keys() & self.get_params().keys()
-        tree = MaxMarginIntervalTree(**{name: getattr(self, name) for name in names})
-        copy_feature_names(self, tree)
-        return tree
-
     def _has_stalled(self, scores: list[float]) -> bool:
         patience = self.n_iter_no_change
         if patience is None or len(scores) <= patience:
@@ -307,14 +297,10 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_loss(self.loss, self.margin)
         check_early_stopping("n_iter_no_change", self.n_iter_no_change, self.validation_fraction)
-        if not isinstance(self.n_estimators, numbers.Integral) or self.n_estimators < 1:
-            raise ValueError(f"n_estimators: expected an integer >= 1, got {self.n_estimators!r}.")
-        for name, most in (("learning_rate", np.finfo(np.float64).max), ("subsample", 1.0)):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Real) or not 0 < value <= most:
-                raise ValueError(f"{name}: expected a number > 0 and <= {most:g}, got {value!r}.")
-        if not isinstance(self.tol, numbers.Real) or not 0 <= self.tol < 1:
-            raise ValueError(f"tol: expected a number >= 0 and < 1, got {self.tol!r}.")
+        check_count("n_estimators", self.n_estimators, 1)
+        check_positive("learning_rate", self.learning_rate)
+        check_number("subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1)
+        check_number("tol", self.tol, "a number >= 0 and < 1", lambda share: 0 <= share < 1)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row.
@@ -383,8 +369,3 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         decreases = [tree.tree_.compute_feature_importances(normalize=False) for tree in self.estimators_]
         total = np.sum(decreases, axis=0)
         return total / total.sum() if total.sum() > 0 else total
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

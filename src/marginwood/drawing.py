@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_count
 from marginwood.boosting import MaxMarginIntervalBoosting
+from marginwood.checks import check_count
 from marginwood.forest import MaxMarginIntervalForest
 from marginwood.tree import IntervalTree, TreeReader
 

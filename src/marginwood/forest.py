@@ -13,27 +13,24 @@ from itertools import product, starmap
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
-from marginwood.bagging import LARGEST_SEED, Draw, Training, aggregate, grow_trees
-from marginwood.base import IntervalRegressorMixin, check_features, check_targets, copy_feature_names
-from marginwood.intervals import FloatArray
+from marginwood.bagging import Draw, Training, aggregate, grow_trees
+from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, check_features, check_rows, copy_feature_names, forget
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import check_loss
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
 from marginwood.model_selection import check_margins
 from marginwood.options import check_ccp_alpha, count_draws, growing_options
 from marginwood.progress import progress_bar
-from marginwood.tree import IntervalTree, MaxMarginIntervalTree
+from marginwood.tree import IntervalTree, MaxMarginIntervalTree, make_tree
 
 __all__ = ["MaxMarginIntervalForest"]
-
-IntArray = npt.NDArray[np.int64]
 
 # Rows that all trees predict before the next rows: the block stays in the cache.
 BLOCK = 4096
@@ -180,7 +177,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         is_warm = self.warm_start and hasattr(self, "estimators_")
         training = self._check_training(X, y, sample_weight, reset=not is_warm)
         n_kept = len(self.estimators_) if is_warm else 0
-        return self._fit(training, self._draw_rows(len(training.X), n_kept), n_kept)
+        return self._fit(training, self._draw_rows(len(training.rows.X), n_kept), n_kept)
 
     def _check_parameters(self) -> None:
         check_loss(self.loss, self.margin)
@@ -188,9 +185,8 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         count_draws(self, 1)
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        X = check_features(self, X, reset=reset)
-        intervals, weights = check_targets(X, y, sample_weight)
-        return Training(X, intervals, weights, sort_features(X), Target(intervals))
+        rows = check_rows(check_features(self, X, reset=reset), y, sample_weight)
+        return Training(rows, sort_features(rows.X), Target(rows.intervals))
 
     def _draw_rows(self, n_samples: int, n_kept: int) -> list[Draw]:
         """Draws of the trees to grow; with an integer `random_state` those that follow the ones of the kept trees."""
@@ -204,19 +200,18 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
 
     def _fit(self, training: Training, draws: list[Draw], n_kept: int = 0) -> MaxMarginIntervalForest:
         """Grow a tree per draw after the trees that are kept."""
-        X = training.X
+        X, _, weight = training.rows
         if self.oob_score and n_kept and any(draw.n_samples != len(X) for draw in starmap(Draw, self._draws)):
             raise ValueError("oob_score: the trees that warm_start keeps were grown from another number of rows.")
-        shared_names = MaxMarginIntervalTree().get_params().keys() & self.get_params().keys()
-        tree = MaxMarginIntervalTree(**{name: getattr(self, name) for name in shared_names - {"random_state"}})
-        tree.max_features_ = growing_options(tree, X.shape[0], X.shape[1], training.weights.sum()).max_features
-        copy_feature_names(self, tree)
+        tree = make_tree(self)
+        tree.max_features_ = growing_options(tree, X.shape[0], X.shape[1], weight.sum()).max_features
         saw_missing, trees = np.isnan(X.max(axis=0)), []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
             for nodes, draw in zip(grow_trees(tree, training, draws, self.n_jobs), draws, strict=True):
                 trees.append(copy.copy(tree).set_params(random_state=draw.seed))
                 trees[-1].tree_ = IntervalTree(nodes, saw_missing)
                 advance()
+        forget(self, "oob_prediction_", "oob_score_", "tuning_results_")
         self.estimators_: list[MaxMarginIntervalTree] = [*(self.estimators_ if n_kept else []), *trees]
         self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
         if self.oob_score:
@@ -235,7 +230,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
         return np.concatenate(run(delayed(function)(rows) for rows in blocks))
 
-    def _predict(self, X: FloatArray, drawn: npt.NDArray[np.bool_] | None = None) -> FloatArray:
+    def _predict(self, X: FloatArray, drawn: BoolArray | None = None) -> FloatArray:
         """Predict; with `drawn`, of shape (n_estimators, n_rows), only by the trees that did not draw a row."""
 
         def predict_block(rows: slice) -> FloatArray:
@@ -245,10 +240,10 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         return self._over_blocks(predict_block, len(X))
 
     def _score_oob(self, training: Training) -> None:
-        X, weights = training.X, training.weights
+        X, _, weight = training.rows
         drawn = np.array([draw.counts() > 0 for draw in starmap(Draw, self._draws)])
         self.oob_prediction_ = self._predict(X, drawn)
-        n_left_out = np.count_nonzero(np.isnan(self.oob_prediction_) & (weights > 0))
+        n_left_out = np.count_nonzero(np.isnan(self.oob_prediction_) & (weight > 0))
         if n_left_out > 0:
             message = (
                 f"oob_score: {n_left_out} of {len(X)} rows were drawn by every tree and have no out-of-bag prediction. "
@@ -259,10 +254,11 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
 
     def _oob(self, metric: Any, training: Training) -> float:
         """A metric of the out-of-bag predictions that there are."""
-        rows = ~np.isnan(self.oob_prediction_) & (training.weights > 0)
-        if not rows.any():
+        is_scored = ~np.isnan(self.oob_prediction_) & (training.rows.weight > 0)
+        if not is_scored.any():
             return np.nan
-        return metric(training.intervals[rows], self.oob_prediction_[rows], sample_weight=training.weights[rows])
+        _, intervals, weight = training.rows.take(is_scored)
+        return metric(intervals, self.oob_prediction_[is_scored], sample_weight=weight)
 
     def tune_oob(
         self,
@@ -314,7 +310,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
             raise ValueError("tune_oob: there are no out-of-bag rows without bootstrap; set bootstrap=True.")
         self._check_parameters()
         training = self._check_training(X, y, sample_weight, reset=True)
-        margins = check_margins(margins, training.intervals, N_MARGINS)
+        margins = check_margins(margins, training.rows.intervals, N_MARGINS)
         grid = {"margin": margins, "loss": losses, "min_samples_leaf": min_samples_leaf, "max_features": max_features}
         grid = {name: getattr(self, name) if values is None else values for name, values in grid.items()}
         lists = [[values] if np.ndim(values) == 0 else np.asarray(values, object).tolist() for values in grid.values()]
@@ -322,7 +318,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
             if not values:
                 raise ValueError(f"{name}: expected at least one value to try.")
         candidates = [dict(zip(grid, values, strict=True)) for values in product(*lists)]
-        draws = self._draw_rows(len(training.X), 0)
+        draws = self._draw_rows(len(training.rows.X), 0)
         best, errors = self, []
         for candidate in candidates:
             forest = clone(self).set_params(**candidate, oob_score=True)
@@ -382,8 +378,3 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         importances = np.mean([tree.feature_importances_ for tree in self.estimators_], axis=0)
         total = importances.sum()
         return importances / total if total > 0 else importances
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

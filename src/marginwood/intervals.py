@@ -26,6 +26,7 @@ __all__ = [
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+IntArray: TypeAlias = npt.NDArray[np.int64]
 
 # Squared differences of larger limits, summed over millions of rows, would overflow.
 LARGEST_LIMIT = 1e150

@@ -6,25 +6,27 @@ un-censored targets that is the Lasso. `lasso` holds the solver.
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood.base import (
     IntervalRegressorMixin,
-    TrainingData,
+    Rows,
     check_features,
+    check_rows,
     check_selection,
-    check_training_data,
     choose,
     mse_by_fold,
     refuse_features,
+    units_of,
 )
+from marginwood.checks import check_count, check_positive
 from marginwood.intervals import FloatArray, as_numbers
 from marginwood.lasso import Problem, Standardisation, largest_penalty, solve_path, standardise
 from marginwood.losses import breakpoints, check_loss
@@ -100,11 +102,16 @@ class _L1Model(IntervalRegressorMixin, BaseEstimator):
         refuse_features(~np.isfinite(X), "NaN or infinity", X, advice)
         return X
 
-    def _check_fit(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags
+
+    def _check_fit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         check_loss("squared_hinge", self.margin)
-        _check_positive("tol", self.tol, numbers.Real)
-        _check_positive("max_iter", self.max_iter, numbers.Integral)
-        return check_training_data(self._check_features(X, reset=True), y, sample_weight)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter, 1)
+        return check_rows(self._check_features(X, reset=True), y, sample_weight)
 
 
 class L1IntervalRegression(_L1Model):
@@ -191,7 +198,7 @@ class L1IntervalRegression(_L1Model):
         L1IntervalRegression
             The fitted model.
         """
-        _check_positive("alpha", self.alpha, numbers.Real)
+        check_positive("alpha", self.alpha)
         task = _make_task(self._check_fit(X, y, sample_weight), self.margin)
         self.alpha_max_ = task.largest_penalty()
         n_decades = np.log10(max(self.alpha_max_ / self.alpha, 1.0))
@@ -325,34 +332,24 @@ class L1IntervalRegressionCV(_L1Model):
             if alphas.ndim != 1 or not alphas.size or not (np.isfinite(alphas) & (alphas > 0)).all():
                 raise ValueError(f"alphas: expected finite numbers > 0, or None; got {self.alphas!r}.")
             return alphas
-        _check_positive("n_alphas", self.n_alphas, numbers.Integral)
-        _check_positive("alpha_ratio", self.alpha_ratio, numbers.Real)
+        n_alphas = check_count("n_alphas", self.n_alphas, 1)
+        check_positive("alpha_ratio", self.alpha_ratio)
         # Where a constant satisfies every row, no penalty matters; any scale will do.
         largest = task.largest_penalty() or task.scale
-        return np.geomspace(largest, largest * min(self.alpha_ratio, 1.0), self.n_alphas)
+        return np.geomspace(largest, largest * min(self.alpha_ratio, 1.0), n_alphas)
 
-    def _predict_path(self, training: TrainingData, X: FloatArray) -> FloatArray:
+    def _predict_path(self, training: Rows, X: FloatArray) -> FloatArray:
         """Predictions for every penalty."""
         path = _make_task(training, self.margin).solve(self.alphas_, self.tol, self.max_iter)
         return path.coefs @ X.T + path.intercepts[:, np.newaxis]
 
 
-def _make_task(data: TrainingData, margin: float) -> _Task:
+def _make_task(data: Rows, margin: float) -> _Task:
     """Standardise features, and bring breakpoints near 0 and 1, so that neither offset nor unit matters."""
-    data = data.rows(data.weight > 0)
+    data = data.informative()
     weight = data.weight / data.weight.sum()
     features = standardise(data.X, weight)
     starts = breakpoints(data.intervals, margin)
-    finite = starts[np.isfinite(starts)]
-    centre = float(np.median(finite))
-    scale = float(np.abs(finite - centre).max()) or 1.0
+    centre, scale = units_of(starts)
     lower, upper = np.ascontiguousarray((starts - centre).T / scale)
     return _Task(Problem(features.apply(data.X), lower, upper, weight), features, centre, scale)
-
-
-def _check_positive(name: str, value: Any, kind: type) -> None:
-    """Raise unless a parameter is a positive, finite number of a kind."""
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name}: expected {'an integer' if kind is numbers.Integral else 'a number'}, got {value!r}.")
-    if not 0 < value < np.inf:  # type: ignore[operator]
-        raise ValueError(f"{name}: expected a finite number > 0, got {value!r}.")

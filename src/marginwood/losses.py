@@ -16,11 +16,11 @@ The paper's symbols and the words used here:
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from marginwood.checks import check_number
 from marginwood.intervals import (
     LARGEST_LIMIT,
     BoolArray,
@@ -57,10 +57,8 @@ def check_loss(loss: str, margin: float) -> None:
     """Raise unless `loss` is one of the two and `margin` a finite number that is not negative."""
     if loss not in LOSSES:
         raise ValueError(f"loss: accepted are {', '.join(map(repr, LOSSES))}; got {loss!r}.")
-    if not isinstance(margin, numbers.Real) or isinstance(margin, bool):
-        raise TypeError(f"margin: expected a real number, got {margin!r}.")
-    if not 0 <= margin <= LARGEST_LIMIT:
-        raise ValueError(f"margin: expected 0 <= margin <= {LARGEST_LIMIT:g}, got {margin}.")
+    expected = f"a number >= 0 and <= {LARGEST_LIMIT:g}"
+    check_number("margin", margin, expected, lambda number: 0 <= number <= LARGEST_LIMIT)
 
 
 def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:

@@ -6,34 +6,39 @@ searched together.
 
 from __future__ import annotations
 
-import numbers
 import os
 import re
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
-from marginwood.base import check_features, check_selection, check_targets, copy_feature_names
+from marginwood.base import (
+    LARGEST_SEED,
+    Rows,
+    check_features,
+    check_rows,
+    check_selection,
+    copy_feature_names,
+    split_rows,
+)
 from marginwood.checkpoint import Journal, digest
-from marginwood.fold import Fold, Rows, ScoredPath
-from marginwood.intervals import FloatArray, check_intervals
+from marginwood.checks import check_count
+from marginwood.fold import Fold, ScoredPath
+from marginwood.intervals import FloatArray, IntArray, check_intervals
 from marginwood.losses import check_loss
 from marginwood.metrics import get_scorer
 from marginwood.search import Piece, grow_pieces, select, tabulate
-from marginwood.splitters import CensoringStratifiedKFold, make_splitter
+from marginwood.splitters import CensoringStratifiedKFold
 from marginwood.threads import run_in_threads
 from marginwood.tree import IntervalTree, MaxMarginIntervalTree, TreeReader
 
 __all__ = ["CensoringStratifiedKFold", "MaxMarginIntervalTreeCV", "margin_grid"]
-
-IntArray = npt.NDArray[np.int64]
 
 SMALLEST_MARGIN = 1e-3  # of the range of the limits
 GROWING = (
@@ -68,17 +73,14 @@ def margin_grid(y: Any, n_margins: int = 21) -> FloatArray:
     >>> margin_grid([(0, 1), (3, 9), (-float("inf"), 9)], n_margins=4).round(3).tolist()
     [0.0, 1.0, 3.0, 9.0]
     """
-    if not isinstance(n_margins, numbers.Integral) or isinstance(n_margins, bool):
-        raise TypeError(f"n_margins: expected an integer >= 1, got {n_margins!r}.")
-    if n_margins < 1:
-        raise ValueError(f"n_margins: expected an integer >= 1, got {n_margins!r}.")
+    n_margins = check_count("n_margins", n_margins, 1)
     intervals = check_intervals(y)
     limits = np.unique(intervals[np.isfinite(intervals)])
     if len(limits) < 2:
         return np.zeros(1)
     largest = limits[-1] - limits[0]
     smallest = max(np.diff(limits).min(), SMALLEST_MARGIN * largest)
-    return np.append(0.0, np.geomspace(smallest, largest, int(n_margins) - 1))
+    return np.append(0.0, np.geomspace(smallest, largest, n_margins - 1))
 
 
 def check_margins(margins: Any, intervals: FloatArray, n_margins: int) -> FloatArray:
@@ -247,15 +249,15 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
             The fitted estimator.
         """
         X = check_features(self, X, reset=True)
-        rows = Rows(X, *check_targets(X, y, sample_weight))
-        splits = [(np.flatnonzero(rows.weights > 0), np.empty(0, dtype=np.int64)), *self._split(rows, groups)]
+        rows = check_rows(X, y, sample_weight)
+        splits = [(np.flatnonzero(rows.weight), np.empty(0, dtype=np.int64)), *split_rows(rows, self.cv, groups)]
         folds, self.n_splits_ = [Fold(rows, *split) for split in splits], len(splits) - 1
         draws = self.max_features is not None
         if draws and self.random_state is None and self.checkpoint is not None:
             raise ValueError(
                 "random_state: a checkpoint with max_features needs a seed, or a new run draws other features."
             )
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if draws else None
+        seed = int(check_random_state(self.random_state).randint(1, LARGEST_SEED)) if draws else None
         trees, scorer = self._make_grid(rows.intervals, seed), get_scorer(self.scoring)
 
         def grow(piece: Piece) -> ScoredPath:
@@ -270,21 +272,6 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
         self.best_params_ = {name: best[f"param_{name}"] for name in ("loss", "margin", "ccp_alpha")}
         self.best_estimator_ = self._refit(rows.take(splits[0][0]), seed)
         return self
-
-    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
-        """Rows of positive weight to train on and to test on, for each fold."""
-        splits = []
-        for number, split in enumerate(make_splitter(self.cv).split(rows.X, rows.intervals, groups)):
-            train, test = (np.arange(len(rows.X))[part] for part in split)
-            train, test = train[rows.weights[train] > 0], test[rows.weights[test] > 0]
-            if not np.isfinite(rows.intervals[train]).any():
-                raise ValueError(f"cv: no training row of fold {number} has a finite limit and a positive weight.")
-            if len(test) == 0:
-                raise ValueError(f"cv: no test row of fold {number} has a positive weight.")
-            splits.append((train, test))
-        if not splits:
-            raise ValueError(f"cv: expected at least one fold, got none from {self.cv!r}.")
-        return splits
 
     def _loss_names(self) -> list[str]:
         return [self.losses] if isinstance(self.losses, str) else list(self.losses)
@@ -324,7 +311,7 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
         tree = MaxMarginIntervalTree(**self.best_params_, **growing, random_state=seed)
         copy_feature_names(self, tree)
         target = Target(rows.intervals)
-        ((_, tree),) = run_in_threads(lambda X: tree._grow(X, sort_features(X), target, rows.weights), [rows.X])
+        ((_, tree),) = run_in_threads(lambda X: tree._grow(X, sort_features(X), target, rows.weight), [rows.X])
         return tree
 
     @property

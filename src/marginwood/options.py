@@ -6,10 +6,10 @@ Names and meanings are scikit-learn's. A parameter may be a count (an integer) o
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 from marginwood._core.grow import Options
+from marginwood.checks import check_count, check_number, is_integer
 
 AGGREGATIONS = ("mean", "median")
 UNBOUNDED = 2**31 - 1  # beyond any depth and any number of samples
@@ -18,22 +18,21 @@ UNBOUNDED = 2**31 - 1  # beyond any depth and any number of samples
 def growing_options(estimator: Any, n_samples: int, n_features: int, total_weight: float) -> Options:
     """Turn the checked parameters of an estimator into the core's `Options`."""
     max_leaf_nodes, max_depth = estimator.max_leaf_nodes, estimator.max_depth
+    min_decrease = estimator.min_impurity_decrease
+    check_number("min_impurity_decrease", min_decrease, "a finite number >= 0", lambda number: 0 <= number < math.inf)
     return Options(
         max_depth=UNBOUNDED if max_depth is None else _count("max_depth", max_depth, 1),
         min_samples_split=_count_or_share("min_samples_split", estimator.min_samples_split, n_samples, 2),
         min_samples_leaf=_count_or_share("min_samples_leaf", estimator.min_samples_leaf, n_samples, 1),
         max_leaf_nodes=0 if max_leaf_nodes is None else _count("max_leaf_nodes", max_leaf_nodes, 2),
-        min_decrease=_not_negative("min_impurity_decrease", estimator.min_impurity_decrease) * float(total_weight),
+        min_decrease=float(min_decrease) * float(total_weight),
         max_features=_max_features(estimator.max_features, n_features),
     )
 
 
 def count_draws(estimator: Any, n_samples: int) -> int:
     """How many rows a tree of a forest draws, from the checked parameters of the forest; 0 is all rows, undrawn."""
-    if not _is_integer(estimator.n_estimators):
-        raise TypeError(f"n_estimators: expected an integer >= 1, got {estimator.n_estimators!r}.")
-    if estimator.n_estimators < 1:
-        raise ValueError(f"n_estimators: expected an integer >= 1, got {estimator.n_estimators!r}.")
+    check_count("n_estimators", estimator.n_estimators, 1)
     if estimator.aggregation not in AGGREGATIONS:
         raise ValueError(f"aggregation: expected one of {AGGREGATIONS}, got {estimator.aggregation!r}.")
     max_samples = 1.0 if estimator.max_samples is None else estimator.max_samples
@@ -49,47 +48,21 @@ def count_draws(estimator: Any, n_samples: int) -> int:
 
 def check_ccp_alpha(value: Any) -> None:
     """Raise unless the cost of a leaf is a number that is not negative; infinity prunes to the root."""
-    if not _is_real(value):
-        raise TypeError(f"ccp_alpha: expected a number >= 0, got {value!r}.")
-    if not value >= 0:
-        raise ValueError(f"ccp_alpha: expected a number >= 0, got {value!r}.")
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    check_number("ccp_alpha", value, "a number >= 0", lambda number: number >= 0)
 
 
 def _count(name: str, value: Any, least: int) -> int:
-    if not _is_integer(value):
-        raise TypeError(f"{name}: expected an integer >= {least} or None, got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name}: expected an integer >= {least} or None, got {value!r}.")
-    return min(int(value), UNBOUNDED)
+    return min(check_count(name, value, least, otherwise=" or None"), UNBOUNDED)
 
 
 def _count_or_share(name: str, value: Any, n_samples: int, least: int) -> int:
     expected = f"an integer >= {least} or a float in (0, 1] for a share of the samples"
-    if not _is_real(value):
-        raise TypeError(f"{name}: expected {expected}, got {value!r}.")
-    if _is_integer(value):
-        if value < least:
-            raise ValueError(f"{name}: expected {expected}, got {value!r}.")
-        return min(int(value), UNBOUNDED)
-    if not 0 < value <= 1:
-        raise ValueError(f"{name}: expected {expected}, got {value!r}.")
-    return max(least, math.ceil(value * n_samples))
+    _check_count_or_share(name, value, expected, least)
+    return min(int(value), UNBOUNDED) if is_integer(value) else max(least, math.ceil(value * n_samples))
 
 
-def _not_negative(name: str, value: Any) -> float:
-    if not _is_real(value):
-        raise TypeError(f"{name}: expected a finite number >= 0, got {value!r}.")
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{name}: expected a finite number >= 0, got {value!r}.")
-    return float(value)
+def _check_count_or_share(name: str, value: Any, expected: str, least: int) -> None:
+    check_number(name, value, expected, lambda number: number >= least if is_integer(number) else 0 < number <= 1)
 
 
 def _max_features(value: Any, n_features: int) -> int:
@@ -102,12 +75,5 @@ def _max_features(value: Any, n_features: int) -> int:
         if value == "log2":
             return max(1, int(math.log2(n_features)))
         raise ValueError(f"max_features: expected {expected}, got {value!r}.")
-    if not _is_real(value):
-        raise TypeError(f"max_features: expected {expected}, got {value!r}.")
-    if _is_integer(value):
-        if value < 1:
-            raise ValueError(f"max_features: expected {expected}, got {value!r}.")
-        return min(int(value), n_features)
-    if not 0 < value <= 1:
-        raise ValueError(f"max_features: expected {expected}, got {value!r}.")
-    return max(1, int(value * n_features))
+    _check_count_or_share("max_features", value, expected, 1)
+    return min(int(value), n_features) if is_integer(value) else max(1, int(value * n_features))

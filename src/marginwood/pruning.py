@@ -7,6 +7,7 @@ of subtrees. One number per node, the first subtree in which it is a leaf, descr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from marginwood._core.nodes import LEAF, NO_FEATURE
+from marginwood._core.nodes import LEAF, NO_FEATURE, parents
 from marginwood._core.prune import collapse_rates
-from marginwood.intervals import BoolArray, FloatArray
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 
-__all__ = ["PruningPath", "PruningPathMixin", "prune", "pruning_path"]
+__all__ = ["PruningPath", "PruningPathMixin", "leaves_along", "prune", "pruning_path"]
 
 # Alphas that differ by less, relatively, differ by rounding: they are one.
 ALPHA_TOLERANCE = 1e-10
@@ -29,15 +30,15 @@ class PruningPath(NamedTuple):
 
     alphas: FloatArray  # rising from 0; a subtree is best from its alpha up to the next one
     costs: FloatArray  # per unit of total weight
-    n_leaves: npt.NDArray[np.int64]
-    leaf_from: npt.NDArray[np.int64]  # per node: the first subtree in which it is a leaf, or no longer there
+    n_leaves: IntArray
+    leaf_from: IntArray  # per node: the first subtree in which it is a leaf, or no longer there
 
-    def at(self, alpha: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def at(self, alpha: npt.ArrayLike) -> IntArray:
         """Which subtree is best for each alpha."""
         return subtree_at(self.alphas, alpha)
 
 
-def subtree_at(alphas: FloatArray, alpha: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def subtree_at(alphas: FloatArray, alpha: npt.ArrayLike) -> IntArray:
     """Which subtree of a path with these alphas is best for each alpha."""
     return np.searchsorted(alphas, alpha, side="right") - 1
 
@@ -84,6 +85,17 @@ def collapse(nodes: npt.NDArray[np.void], is_leaf: BoolArray) -> npt.NDArray[np.
     for field, value in (("feature", NO_FEATURE), ("threshold", NO_FEATURE), ("missing_go_to_left", 0)):
         pruned[field][is_leaf] = value
     return pruned
+
+
+def leaves_along(nodes: npt.NDArray[np.void], path: PruningPath, leaves: IntArray) -> Iterator[IntArray]:
+    """Yield the leaf of each row in every subtree, from its leaf in the whole tree: each row climbs its own path."""
+    parent = parents(nodes)
+    gone_from = path.leaf_from[parent]  # the first subtree that a node is not in
+    gone_from[0] = len(path.alphas)
+    for step in range(len(path.alphas)):
+        while (gone := gone_from[leaves] <= step).any():
+            leaves = np.where(gone, parent[leaves], leaves)
+        yield leaves
 
 
 class PruningPathMixin:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwood.base import IntArray, good_enough, spread
+from marginwood.base import good_enough, spread
 from marginwood.checkpoint import Journal
 from marginwood.fold import Fold, ScoredPath
-from marginwood.intervals import BoolArray, FloatArray
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.progress import progress_bar
 from marginwood.pruning import geometric_means, subtree_at
 from marginwood.threads import run_in_threads

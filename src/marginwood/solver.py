@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from marginwood._core import prefixes
 from marginwood._core.problem import LOSS_CODES, Target, scaled, times_power_of_two
 from marginwood._core.rankset import N_SENTINELS, make_rank_set
-from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
+from marginwood.intervals import FloatArray, IntArray, check_intervals, check_sample_weight
 from marginwood.losses import check_loss
 
 __all__ = ["OptimalCosts", "optimal_costs"]
@@ -21,7 +20,7 @@ class OptimalCosts(NamedTuple):
 
     costs: FloatArray
     values: FloatArray
-    moves: npt.NDArray[np.int64]
+    moves: IntArray
 
 
 def optimal_costs(

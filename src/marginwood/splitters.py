@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
-from marginwood.intervals import CENSORING_KINDS, FloatArray, censoring_kind, check_intervals
+from marginwood.checks import check_count, is_integer
+from marginwood.intervals import CENSORING_KINDS, FloatArray, IntArray, censoring_kind, check_intervals
 
 __all__ = ["CensoringStratifiedKFold"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 class CensoringStratifiedKFold(BaseCrossValidator):
@@ -47,11 +44,7 @@ class CensoringStratifiedKFold(BaseCrossValidator):
     """
 
     def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
-        if not isinstance(n_splits, numbers.Integral) or isinstance(n_splits, bool):
-            raise TypeError(f"n_splits: expected an integer >= 2, got {n_splits!r}.")
-        if n_splits < 2:
-            raise ValueError(f"n_splits: expected an integer >= 2, got {n_splits!r}.")
-        self.n_splits: int = int(n_splits)
+        self.n_splits: int = check_count("n_splits", n_splits, 2)
         self.shuffle: bool = shuffle
         self.random_state: Any = random_state
 
@@ -126,5 +119,4 @@ def _centres(intervals: FloatArray) -> FloatArray:
 
 def make_splitter(cv: Any) -> Any:
     """The splitter that an estimator's `cv` means: a number is that of censoring-stratified folds."""
-    is_count = isinstance(cv, numbers.Integral) and not isinstance(cv, bool)
-    return CensoringStratifiedKFold(cv) if is_count else check_cv(cv)
+    return CensoringStratifiedKFold(cv) if is_integer(cv) else check_cv(cv)

@@ -17,12 +17,13 @@ from marginwood._core.grow import Options
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood.association import bounded_features, find_split
 from marginwood.base import (
-    TrainingData,
+    Rows,
     check_features,
+    check_rows,
     check_selection,
-    check_training_data,
     choose,
     mse_by_fold,
+    units_of,
 )
 from marginwood.intervals import FloatArray, as_numbers
 from marginwood.losses import optimal_constant
@@ -51,12 +52,12 @@ class _Grown(NamedTuple):
 class _TransformationModel(TreeReader, BaseEstimator):
     """What both estimators share; a prediction is the median of the distribution in a leaf."""
 
-    def _check_fit(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        return check_training_data(check_features(self, X, reset=True), y, sample_weight)
+    def _check_fit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return check_rows(check_features(self, X, reset=True), y, sample_weight)
 
-    def _grow(self, data: TrainingData, alpha: float) -> _Grown:
-        """Grow a tree on the rows of positive weight."""
-        data = data.rows(data.weight > 0)
+    def _grow(self, data: Rows, alpha: float) -> _Grown:
+        """Grow a tree on the rows that say something."""
+        data = data.informative()
         unused = {"max_leaf_nodes": None, "min_impurity_decrease": 0.0, "max_features": None}
         parameters = SimpleNamespace(**{**unused, **self.get_params(deep=False)})
         options = growing_options(parameters, data.X.shape[0], data.X.shape[1], data.weight.sum())
@@ -250,7 +251,7 @@ class TransformationTreeCV(_TransformationModel):
         self.tree_, self.p_values_ = self._grow(data, self.alpha_)
         return self
 
-    def _predict_path(self, training: TrainingData, X: FloatArray) -> FloatArray:
+    def _predict_path(self, training: Rows, X: FloatArray) -> FloatArray:
         """Predictions for every level."""
         grown = self._grow(training, self.alphas_[-1])
         return np.array([grown.cut(alpha).predict(X) for alpha in self.alphas_])
@@ -264,16 +265,14 @@ def _check_levels(name: str, levels: Any) -> FloatArray:
     return ascending
 
 
-def _grow(data: TrainingData, options: Options, alpha: float) -> _Grown:
+def _grow(data: Rows, options: Options, alpha: float) -> _Grown:
     """Grow a tree breadth first, on targets near 0 and 1 so that neither offset nor unit matters."""
-    limits = data.intervals[np.isfinite(data.intervals)]
-    centre = float(np.median(limits))
-    scale = float(np.abs(limits - centre).max()) or 1.0
-    data = TrainingData(data.X, (data.intervals - centre) / scale, data.weight)
+    centre, scale = units_of(data.intervals)
+    data = Rows(data.X, (data.intervals - centre) / scale, data.weight)
     bounded = bounded_features(data.X)
     places, table = [(np.arange(len(data.X)), 0)], []
     for rows, depth in places:
-        here = data.rows(rows)
+        here = data.take(rows)
         node, scores = _node_model(here)
         split = None
         if scores is not None and depth < options.max_depth and len(rows) >= options.min_samples_split:
@@ -292,7 +291,7 @@ def _grow(data: TrainingData, options: Options, alpha: float) -> _Grown:
     return _Grown(IntervalTree(nodes, np.isnan(data.X.max(axis=0))), np.array([node["p_value"] for node in table]))
 
 
-def _node_model(rows: TrainingData) -> tuple[dict[str, Any], FloatArray | None]:
+def _node_model(rows: Rows) -> tuple[dict[str, Any], FloatArray | None]:
     """A leaf of the node table, and the scores of its rows unless a constant satisfies them all."""
     leaf: dict[str, Any] = {
         "children_left": LEAF,

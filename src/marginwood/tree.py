@@ -11,22 +11,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._core.nodes import LEAF
+from marginwood._core.nodes import LEAF, parents
 from marginwood._core.order import sort_features
 from marginwood._core.predict import apply, depths
 from marginwood._core.problem import Target, grow_tree
-from marginwood.base import IntervalRegressorMixin, check_features, check_targets
-from marginwood.intervals import FloatArray
+from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, check_features, check_rows, copy_feature_names
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import check_loss
 from marginwood.options import check_ccp_alpha, growing_options
 from marginwood.pruning import PruningPathMixin, prune
 
 __all__ = ["IntervalTree", "MaxMarginIntervalTree"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 class IntervalTree:
@@ -56,7 +54,7 @@ class IntervalTree:
     n_classes = np.array([1])
     max_n_classes = 1
 
-    def __init__(self, nodes: npt.NDArray[np.void], saw_missing: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, nodes: npt.NDArray[np.void], saw_missing: BoolArray) -> None:
         self.nodes = nodes
         self.saw_missing = saw_missing
         self.n_features = len(saw_missing)
@@ -97,18 +95,14 @@ class IntervalTree:
 
     def decision_path(self, X: FloatArray) -> csr_matrix:
         """Indicator matrix of the nodes that each row passes."""
-        parents = np.zeros(self.node_count, dtype=np.int64)
-        splits = np.flatnonzero(self.nodes["children_left"] != LEAF)
-        parents[self.nodes["children_left"][splits]] = splits
-        parents[self.nodes["children_right"][splits]] = splits
-        at, depth = self.apply(X), depths(self.nodes)
+        parent, at, depth = parents(self.nodes), self.apply(X), depths(self.nodes)
         ends = np.cumsum(depth[at] + 1)
         indices = np.empty(ends[-1], dtype=np.int64)
         for step in range(depth.max() + 1):
             rows = np.flatnonzero(depth[at] == depth.max() - step)
             indices[ends[rows] - 1] = at[rows]
             ends[rows] -= 1
-            at[rows] = parents[at[rows]]
+            at[rows] = parent[at[rows]]
         indptr = np.append(ends, len(indices))
         return csr_matrix((np.ones(len(indices), dtype=np.int64), indices, indptr), (len(X), self.node_count))
 
@@ -219,11 +213,6 @@ class TreeReader(IntervalRegressorMixin):
         """Share of the total decrease of the cost by the splits of each feature."""
         check_is_fitted(self)
         return self.tree_.compute_feature_importances()
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class MaxMarginIntervalTree(PruningPathMixin, TreeReader, BaseEstimator):
@@ -339,18 +328,24 @@ class MaxMarginIntervalTree(PruningPathMixin, TreeReader, BaseEstimator):
         check_loss(self.loss, self.margin)
         check_ccp_alpha(self.ccp_alpha)
         X = check_features(self, X, reset=True)
-        intervals, weights = check_targets(X, y, sample_weight)
-        if not weights.all():
-            X, intervals, weights = X[weights > 0], intervals[weights > 0], weights[weights > 0]
-        return self._grow(X, sort_features(X), Target(intervals), weights)
+        X, intervals, weight = check_rows(X, y, sample_weight).weighted()
+        return self._grow(X, sort_features(X), Target(intervals), weight)
 
     def _grow(self, X: FloatArray, orders: Any, target: Target, weights: FloatArray) -> MaxMarginIntervalTree:
         """Grow and prune the tree from checked rows of positive weight; uses `orders` up."""
         options = growing_options(self, X.shape[0], X.shape[1], weights.sum())
         self.max_features_ = options.max_features
-        seed = check_random_state(self.random_state).randint(1, 2**31 - 1)
+        seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
         nodes = grow_tree(X, orders, target.at(float(self.margin)), weights, self.loss, options, seed)
         if self.ccp_alpha > 0:
             nodes = prune(nodes, self.ccp_alpha)
         self.tree_ = IntervalTree(nodes, np.isnan(X.max(axis=0)))
         return self
+
+
+def make_tree(ensemble: Any) -> MaxMarginIntervalTree:
+    """A tree, not grown yet, with the parameters and the features of an ensemble that has seen its data."""
+    names = MaxMarginIntervalTree().get_params().keys() & ensemble.get_params().keys() - {"random_state"}
+    tree = MaxMarginIntervalTree(**{name: getattr(ensemble, name) for name in names})
+    copy_feature_names(ensemble, tree)
+    return tree

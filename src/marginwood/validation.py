@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 
-from marginwood.base import TrainingData, check_features, check_targets
+from marginwood.base import Rows, check_features, check_rows
+from marginwood.checks import check_count, check_number
 
 __all__ = ["check_early_stopping", "check_validation", "hold_out"]
 
 
 def check_early_stopping(name: str, patience: Any, validation_fraction: Any) -> None:
     """Raise unless `patience`, the parameter called `name`, is None or a count, and the fraction a share."""
-    if patience is not None and (not isinstance(patience, numbers.Integral) or int(patience) < 1):
-        raise ValueError(f"{name}: expected an integer >= 1 or None, got {patience!r}.")
-    if not isinstance(validation_fraction, numbers.Real) or not 0 < float(validation_fraction) < 1:
-        raise ValueError(f"validation_fraction: expected a number between 0 and 1, got {validation_fraction!r}.")
+    if patience is not None:
+        check_count(name, patience, 1, otherwise=" or None")
+    check_number("validation_fraction", validation_fraction, "a number between 0 and 1", lambda share: 0 < share < 1)
 
 
-def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> TrainingData | None:
+def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
     """Validation data that came as arguments of `fit`, checked; None if there are none."""
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val: expected both or neither.")
     if X_val is None:
         return None
     X_val = check_features(estimator, X_val)
-    return TrainingData(X_val, *check_targets(X_val, y_val, sample_weight_val))
+    return check_rows(X_val, y_val, sample_weight_val)
 
 
-def hold_out(training: TrainingData, fraction: float, seed: int) -> tuple[TrainingData, TrainingData]:
+def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     """Split off a random share of the rows, for validation; rows of weight 0 count as absent."""
-    training = training.rows(training.weight > 0)
+    training = training.weighted()
     n_rows = len(training.X)
     n_held_out = math.ceil(fraction * n_rows)
     if n_held_out >= n_rows:
         raise ValueError(f"validation_fraction: {fraction} of {n_rows} samples leaves none to train on.")
     rows = np.random.RandomState(seed).permutation(n_rows)
-    return training.rows(np.sort(rows[n_held_out:])), training.rows(np.sort(rows[:n_held_out]))
+    return training.take(np.sort(rows[n_held_out:])), training.take(np.sort(rows[:n_held_out]))

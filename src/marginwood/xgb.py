@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets
+from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
 from marginwood.validation import check_early_stopping, check_validation, hold_out
@@ -26,7 +26,6 @@ __all__ = ["IntervalMetric", "IntervalObjective", "XGBIntervalRegressor"]
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
-LARGEST_SEED = 2**31 - 1
 # Parameters that XGBoost knows by the same name.
 XGB_PARAMETERS = (
     "learning_rate",
@@ -215,7 +214,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         xgboost = import_xgboost()
         self._check_parameters()
         X = check_features(self, X, reset=True)
-        training = TrainingData(X, *check_targets(X, y, sample_weight))
+        training = check_rows(X, y, sample_weight)
         validation = check_validation(self, X_val, y_val, sample_weight_val)
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.early_stopping_rounds is not None:
@@ -227,7 +226,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         booster = xgboost.train(dtrain=data, evals=evals, evals_result=history, **arguments)
         return self._finish(booster, history, arguments["obj"])
 
-    def _as_matrix(self, data: TrainingData, ref: Any = None) -> Any:
+    def _as_matrix(self, data: Rows, ref: Any = None) -> Any:
         xgboost = import_xgboost()
         X, intervals, weight = data
         bounds = {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1], "nthread": self.n_jobs}
@@ -337,8 +336,3 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         if names is not None:
             model.feature_names_in_ = np.array(json.loads(names), dtype=object)
         return model
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

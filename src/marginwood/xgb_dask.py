@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from marginwood.base import LARGEST_SEED
 from marginwood.intervals import FloatArray
-from marginwood.xgb import LARGEST_SEED, XGBIntervalRegressor, as_features
+from marginwood.xgb import XGBIntervalRegressor, as_features
 
 __all__ = ["DaskXGBIntervalRegressor"]
 

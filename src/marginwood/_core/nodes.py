@@ -26,3 +26,11 @@ NODE_DTYPE = np.dtype(
     ],
     align=True,
 )
+
+
+def parents(nodes):
+    """The row of every node's parent; 0 for the root."""
+    splits = np.flatnonzero(nodes["children_left"] != LEAF)
+    found = np.zeros(len(nodes), dtype=np.int64)
+    found[nodes["children_left"][splits]] = found[nodes["children_right"][splits]] = splits
+    return found

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_count, check_feature_names
+from marginwood.base import check_feature_names
+from marginwood.checks import check_count
 from marginwood.drawing import answer, condition, describe_leaf, places, read_tree
 from marginwood.intervals import FloatArray
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_count, check_feature_names
+from marginwood.base import check_feature_names
+from marginwood.checks import check_count
 from marginwood.drawing import condition, describe_leaf, missing_note, places, read_tree
 
 __all__ = ["export_text"]

@@ -9,16 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from marginwood._core.nodes import LEAF
 from marginwood.drawing import Place, places
-from marginwood.intervals import BoolArray, FloatArray
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.tree import IntervalTree
 
 __all__ = ["Layout", "end_of_nodes", "lay_out"]
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Layout(NamedTuple):

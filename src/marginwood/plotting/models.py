@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.base import check_count, check_feature_names
+from marginwood.base import check_feature_names
+from marginwood.checks import check_count
 from marginwood.forest import MaxMarginIntervalForest
 from marginwood.plotting.canvas import INTERVAL, SECOND, make_axes, pyplot, shorten
 

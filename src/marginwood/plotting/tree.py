@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood.base import check_count, check_feature_names
+from marginwood.base import check_feature_names
+from marginwood.checks import check_count
 from marginwood.drawing import answer, condition, describe_value, read_tree
-from marginwood.intervals import FloatArray, check_intervals
+from marginwood.intervals import FloatArray, IntArray, check_intervals
 from marginwood.plotting.canvas import (
     COLORMAP,
     FAINT,
@@ -20,7 +21,7 @@ from marginwood.plotting.canvas import (
     pyplot,
     shorten,
 )
-from marginwood.plotting.layout import IntArray, Layout, end_of_nodes, lay_out
+from marginwood.plotting.layout import Layout, end_of_nodes, lay_out
 
 __all__ = ["plot_tree"]
 

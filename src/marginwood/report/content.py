@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.nodes import LEAF
 from marginwood.base import IntervalRegressorMixin, check_feature_names, check_features
 from marginwood.boosting import MaxMarginIntervalBoosting
-from marginwood.intervals import CENSORING_KINDS, FloatArray, censoring_kind, check_informative, check_intervals
+from marginwood.intervals import (
+    CENSORING_KINDS,
+    FloatArray,
+    censoring_kind,
+    check_informative,
+    check_intervals,
+)
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.metrics import (
     interval_accuracy,
@@ -26,8 +31,6 @@ from marginwood.tree import IntervalTree
 from marginwood.version import __version__
 
 __all__ = ["describe"]
-
-IntArray = npt.NDArray[np.int64]
 
 MAX_ROWS = 2000
 MAX_CELLS = 200_000  # feature values of these rows

@@ -1,0 +1,42 @@
+"""Checks of single numbers among the arguments: a TypeError for what is no number, a ValueError for the wrong one."""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_count", "check_number", "check_positive", "is_integer"]
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a whole number by type; booleans are not."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_number(name: str, value: Any, expected: str, holds: Callable[[Any], bool]) -> None:
+    """Raise unless an argument is a number for which `holds`, which `expected` says in words."""
+    message = f"{name}: expected {expected}, got {value!r}."
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise TypeError(message)
+    # A NumPy scalar would cast what it is compared with to its own type, which may overflow.
+    if not holds(value.item() if isinstance(value, np.generic) else value):
+        raise ValueError(message)
+
+
+def check_count(name: str, value: Any, least: int, *, otherwise: str = "") -> int:
+    """Return an argument that is an integer of at least `least`, or raise; `otherwise` says what else it may be."""
+    message = f"{name}: expected an integer >= {least}{otherwise}, got {value!r}."
+    if not is_integer(value):
+        raise TypeError(message)
+    if value < least:
+        raise ValueError(message)
+    return int(value)
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless an argument is a finite number greater than 0."""
+    check_number(name, value, "a finite number > 0", lambda number: 0 < number <= sys.float_info.max)
