@@ -21,8 +21,8 @@ from marginwood import (
     interval_mean_squared_error,
 )
 from marginwood.bagging import aggregate
+from marginwood.base import BLOCK
 from marginwood.datasets import make_sine
-from marginwood.forest import BLOCK
 from marginwood.model_selection import margin_grid
 from strategies import LOSSES, losses, margins, no_weights, tree_problems
 
@@ -357,6 +357,13 @@ def test_tuning_takes_the_candidate_of_least_out_of_bag_error(problem):
     refitted = clone(forest).fit(X, y)
     assert tables(refitted) == tables(forest)
     assert interval_mean_squared_error(y, forest.oob_prediction_) == pytest.approx(min(errors))
+
+
+def test_tuning_logs_candidates_and_no_trees(problem, caplog):
+    with caplog.at_level("INFO", logger="marginwood"):
+        forest = MaxMarginIntervalForest(20, verbose=1, random_state=0).tune_oob(*problem, margins=[0.0, 0.2])
+    assert caplog.messages == ["candidates: 1 of 2", "candidates: 2 of 2"]
+    assert forest.verbose == 1
 
 
 def test_tuning_compares_candidates_on_the_same_draws(problem):

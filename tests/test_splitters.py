@@ -11,6 +11,7 @@ from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree
 from marginwood.datasets import make_sine
 from marginwood.intervals import CENSORING_KINDS, censoring_kind
 from marginwood.metrics import get_scorer
+from marginwood.splitters import make_splitter
 
 
 @given(strategies.intervals(min_size=5, max_size=40), st.integers(2, 5), st.booleans())
@@ -73,3 +74,9 @@ def test_it_works_as_a_cv_of_scikit_learn():
     ]
     assert scores.tolist() == expected
     assert repr(folds) == "CensoringStratifiedKFold(n_splits=3, random_state=None, shuffle=False)"
+
+
+def test_no_cv_means_five_stratified_folds():
+    splitter = make_splitter(None)
+    assert isinstance(splitter, CensoringStratifiedKFold)
+    assert splitter.get_n_splits() == 5

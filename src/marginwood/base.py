@@ -29,6 +29,8 @@ from marginwood.splitters import make_splitter
 __all__ = ["IntervalRegressorMixin"]
 
 LARGEST_SEED = 2**31 - 1
+# Rows that all trees of an ensemble predict before the next rows: the block stays in the cache.
+BLOCK = 4096
 SELECTIONS = ("min", "1se")
 
 # Mean scores that differ by less, relatively, differ by rounding: they are tied.

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree, subsample
-from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
+from marginwood.base import BLOCK, LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
 from marginwood.checks import check_count, check_number, check_positive
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, IntArray
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
@@ -27,9 +27,6 @@ from marginwood.tree import IntervalTree, MaxMarginIntervalTree, make_tree
 from marginwood.validation import check_early_stopping, check_validation, hold_out
 
 __all__ = ["MaxMarginIntervalBoosting"]
-
-# Rows that all trees predict before the next rows: the block stays in the cache.
-BLOCK = 4096
 
 
 class Fitted:
@@ -95,7 +92,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
     verbose : int, default=0
-        Show a progress bar if stderr is a terminal.
+        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
     warm_start : bool, default=False
         Keep the stages of the last fit and add more; to be used with the same training data.
 

@@ -21,7 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target
 from marginwood.bagging import Draw, Training, aggregate, grow_trees
-from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, check_features, check_rows, copy_feature_names, forget
+from marginwood.base import (
+    BLOCK,
+    LARGEST_SEED,
+    IntervalRegressorMixin,
+    check_features,
+    check_rows,
+    copy_feature_names,
+    forget,
+)
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import check_loss
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
@@ -32,8 +40,6 @@ from marginwood.tree import IntervalTree, MaxMarginIntervalTree, make_tree
 
 __all__ = ["MaxMarginIntervalForest"]
 
-# Rows that all trees predict before the next rows: the block stays in the cache.
-BLOCK = 4096
 N_MARGINS = 7
 
 
@@ -80,7 +86,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
     verbose : int, default=0
-        Show a progress bar if stderr is a terminal.
+        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
     warm_start : bool, default=False
         Keep the trees of the last fit and add more.
 
@@ -320,14 +326,16 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         candidates = [dict(zip(grid, values, strict=True)) for values in product(*lists)]
         draws = self._draw_rows(len(training.rows.X), 0)
         best, errors = self, []
-        for candidate in candidates:
-            forest = clone(self).set_params(**candidate, oob_score=True)
-            forest._check_parameters()
-            copy_feature_names(self, forest)
-            forest._fit(training, draws)
-            errors.append(forest._oob(interval_mean_squared_error, training))
-            if len(errors) == 1 or errors[-1] < min(errors[:-1]):
-                best = forest
+        with progress_bar("candidates", len(candidates), verbose=self.verbose) as advance:
+            for candidate in candidates:
+                forest = clone(self).set_params(**candidate, oob_score=True, verbose=0)
+                forest._check_parameters()
+                copy_feature_names(self, forest)
+                forest._fit(training, draws)
+                errors.append(forest._oob(interval_mean_squared_error, training))
+                if len(errors) == 1 or errors[-1] < min(errors[:-1]):
+                    best = forest
+                advance()
         self.set_params(**{name: getattr(best, name) for name in grid})
         for name in ("estimators_", "_draws", "oob_prediction_", "oob_score_"):
             setattr(self, name, getattr(best, name))

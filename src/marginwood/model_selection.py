@@ -36,7 +36,7 @@ from marginwood.metrics import get_scorer
 from marginwood.search import Piece, grow_pieces, select, tabulate
 from marginwood.splitters import CensoringStratifiedKFold
 from marginwood.threads import run_in_threads
-from marginwood.tree import IntervalTree, MaxMarginIntervalTree, TreeReader
+from marginwood.tree import IntervalTree, MaxMarginIntervalTree, OptimumReader
 
 __all__ = ["CensoringStratifiedKFold", "MaxMarginIntervalTreeCV", "margin_grid"]
 
@@ -95,7 +95,7 @@ def check_margins(margins: Any, intervals: FloatArray, n_margins: int) -> FloatA
     return np.array(values, dtype=np.float64)
 
 
-class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
+class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
     """Maximum margin interval tree that chooses its loss, its margin and its pruning by cross-validation.
 
     For each loss and margin a tree is grown on all data and pruned step by step. Each step is a candidate; its alpha is
@@ -136,7 +136,7 @@ class MaxMarginIntervalTreeCV(TreeReader, BaseEstimator):
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
-        Show a progress bar, if stderr is a terminal.
+        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
     checkpoint : path-like, default=None
         File to which each finished tree's scores are appended. A fit that was interrupted or killed and is started
         again with the same data and parameters does only what is missing. A custom scorer is known by

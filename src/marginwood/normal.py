@@ -90,11 +90,6 @@ def location_scores(intervals: FloatArray, mean: float, scale: float) -> FloatAr
     return (rows.z + rows.density_lower - rows.density_upper) / scale
 
 
-def log_likelihoods(intervals: FloatArray, mean: float, scale: float) -> FloatArray:
-    """The log-likelihood of every row."""
-    return _rows(intervals, 1 / scale, mean / scale).log_likelihood
-
-
 def _newton_step(
     gradient: FloatArray, hessian: FloatArray, precision: float, bounds: tuple[float, float]
 ) -> FloatArray:

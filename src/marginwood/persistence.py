@@ -98,6 +98,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     ValueError
         If the file is something else, is damaged, or was written by a newer version.
+
+    See Also
+    --------
+    save : Writes the file; its example shows both.
     """
     return load_with_header(path)[0]
 

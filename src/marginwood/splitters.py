@@ -14,6 +14,8 @@ from marginwood.intervals import CENSORING_KINDS, FloatArray, IntArray, censorin
 
 __all__ = ["CensoringStratifiedKFold"]
 
+N_SPLITS = 5
+
 
 class CensoringStratifiedKFold(BaseCrossValidator):
     """K folds with the same mix of censoring and the same spread of the target.
@@ -43,7 +45,7 @@ class CensoringStratifiedKFold(BaseCrossValidator):
     [0 2 4] [1 3 5]
     """
 
-    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+    def __init__(self, n_splits: int = N_SPLITS, *, shuffle: bool = False, random_state: Any = None) -> None:
         self.n_splits: int = check_count("n_splits", n_splits, 2)
         self.shuffle: bool = shuffle
         self.random_state: Any = random_state
@@ -118,5 +120,6 @@ def _centres(intervals: FloatArray) -> FloatArray:
 
 
 def make_splitter(cv: Any) -> Any:
-    """The splitter that an estimator's `cv` means: a number is that of censoring-stratified folds."""
+    """The splitter that an estimator's `cv` means: so many censoring-stratified folds, or five for None."""
+    cv = N_SPLITS if cv is None else cv
     return CensoringStratifiedKFold(cv) if is_integer(cv) else check_cv(cv)

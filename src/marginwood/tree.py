@@ -123,7 +123,7 @@ class TreeReader(IntervalRegressorMixin):
     tree_: IntervalTree
 
     def predict(self, X: Any) -> FloatArray:
-        """Predict a number for every row: a minimiser of the cost of its leaf.
+        """Predict a number for every row: the value of its leaf.
 
         Parameters
         ----------
@@ -133,26 +133,10 @@ class TreeReader(IntervalRegressorMixin):
         Returns
         -------
         ndarray of shape (n_samples,)
-            The middle of the leaf's optimal interval, or its finite end.
+            Predictions.
         """
         check_is_fitted(self)
         return self.tree_.predict(check_features(self, X))
-
-    def predict_optimal_interval(self, X: Any) -> FloatArray:
-        """Predict, for every row, the interval of all minimisers of the cost of its leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Lower and upper end. An end is infinite where the leaf holds no limit on that side.
-        """
-        leaves = self.apply(X)
-        return np.column_stack([self.tree_.value_low[leaves], self.tree_.value_high[leaves]])
 
     def apply(self, X: Any) -> IntArray:
         """Find the leaf of every row.
@@ -215,7 +199,27 @@ class TreeReader(IntervalRegressorMixin):
         return self.tree_.compute_feature_importances()
 
 
-class MaxMarginIntervalTree(PruningPathMixin, TreeReader, BaseEstimator):
+class OptimumReader(TreeReader):
+    """What a tree adds whose values minimise the costs of its leaves: middles, or finite ends, of all minimisers."""
+
+    def predict_optimal_interval(self, X: Any) -> FloatArray:
+        """Predict, for every row, the interval of all minimisers of the cost of its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper end. An end is infinite where the leaf holds no limit on that side.
+        """
+        leaves = self.apply(X)
+        return np.column_stack([self.tree_.value_low[leaves], self.tree_.value_high[leaves]])
+
+
+class MaxMarginIntervalTree(PruningPathMixin, OptimumReader, BaseEstimator):
     """Regression tree for interval labels, grown by exact minimisation of a hinge loss with a margin.
 
     Every split is the one that lowers the training cost most, over all features and thresholds. The cost of a

@@ -76,6 +76,10 @@ def from_dict(state: Any) -> Any:
     ------
     ValueError
         If the dictionary is something else, is damaged, or was made by a newer version.
+
+    See Also
+    --------
+    to_dict : Makes the dictionary; its example shows both.
     """
     try:
         if not isinstance(state, dict) or type(state.get("format")) is not int or state["format"] < 1:

@@ -27,8 +27,8 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree
-        A fitted tree.
+    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
+        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None

@@ -86,8 +86,8 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree
-        A fitted tree.
+    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
+        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
 

@@ -70,7 +70,7 @@ def plot_tree(
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree or MaxMarginIntervalTreeCV
+    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
         A fitted tree; of a forest or of boosting, one of its ``estimators_``.
     X : array-like of shape (n_samples, n_features), default=None
         Rows to show beside their leaves, of the training data or of others.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from marginwood.bagging import aggregate
+from marginwood.base import BLOCK
 from marginwood.boosting import MaxMarginIntervalBoosting
 from marginwood.forest import MaxMarginIntervalForest
 from marginwood.intervals import FloatArray
@@ -19,7 +20,6 @@ from marginwood.search import make_surface, surface_levels
 __all__ = ["candidates", "cv_surface", "error_curve"]
 
 N_POINTS = 50  # of a curve over the trees of a forest
-BLOCK = 4096  # rows that all trees of a forest predict at a time
 UNITS = {"linear_hinge": "mean distance to the interval", "squared_hinge": "mean squared distance to the interval"}
 
 
