@@ -36,6 +36,27 @@ def test_a_warning_about_open_rows_points_at_the_line_that_called_the_package(us
     assert {warning.filename for warning in caught} == {__file__}
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(("texts", "row", "text"), [(["u", "v"], 0, "u"), ([None, "v"], 1, "v"), (["1", "v"], 1, "v")])
+def test_a_column_of_text_is_named_with_its_first_text(library, texts, row, text):
+    frame = pytest.importorskip(library).DataFrame({"dose": ["1", "2"], "city": texts})
+    message = rf"X: column 'city' holds text \(first: row {row}, value '{text}'\). Encode categories as numbers first"
+    with pytest.raises(ValueError, match=message):
+        marginwood.MaxMarginIntervalTree().fit(frame, [1.0, 2.0])
+
+
+def test_text_beside_missing_text_is_found():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"city": pd.array([None, "v"], dtype="string")})
+    with pytest.raises(ValueError, match=r"X: column 'city' holds text \(first: row 1"):
+        marginwood.MaxMarginIntervalTree().fit(frame, [1.0, 2.0])
+
+
+def test_text_in_a_list_is_named_by_the_number_of_its_column():
+    with pytest.raises(ValueError, match=r"X: column 1 holds text \(first: row 1, value 'u'\)"):
+        marginwood.MaxMarginIntervalTree().fit([[1, 2], [3, "u"]], [1.0, 2.0])
+
+
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, XGBIntervalRegressor], ids=lambda cls: cls.__name__)
 def test_a_fit_that_fails_on_its_target_leaves_the_estimator_unfitted(estimator, tmp_path):
     if estimator is XGBIntervalRegressor:
