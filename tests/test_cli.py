@@ -218,6 +218,17 @@ def test_a_model_without_names_takes_columns_by_place(call, tmp_path):
     assert "takes 2 columns, got 3" in log
 
 
+@pytest.mark.parametrize("verb", ["tune", "benchmark"])
+def test_tune_and_benchmark_tune_with_the_default_folds_of_estimators(call, folder, monkeypatch, tmp_path, verb):
+    def tell_folds(model, *_):
+        raise ValueError(f"{model.cv} folds")
+
+    n_folds = marginwood.MaxMarginIntervalTreeCV().cv
+    monkeypatch.setattr(f"marginwood.cli.{verb}.tune_model", tell_folds)
+    assert f"error: {n_folds} folds" in call(verb, folder / "train.csv", *TARGET, "--out", tmp_path / "out")[2]
+    assert f"number of folds (default: {n_folds})" in " ".join(call("tune", "--help")[1].split())
+
+
 def test_benchmark_prints_a_table_and_saves_a_picture(folder, tmp_path):
     words = ["benchmark", folder / "train.csv", *TARGET, "--cv", 2, "--models", "tree", "boosting", "constant"]
     result = run(*words, cwd=tmp_path)

@@ -7,6 +7,7 @@ import socket
 import tarfile
 import threading
 import zipfile
+from argparse import Namespace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf, nan
 from pathlib import Path
@@ -151,7 +152,7 @@ def write_folder(folder, **changes):
     folder.mkdir(exist_ok=True)
     for name, text in (FILES | {f"{key}.csv": value for key, value in changes.items()}).items():
         if text is not None:
-            (folder / name).write_text(text)
+            (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -161,6 +162,26 @@ def test_a_folder_of_csv_files_is_read(tmp_path):
     np.testing.assert_array_equal(data.y, [[-inf, 2], [1, 1], [0.5, inf]])
     np.testing.assert_array_equal(data.folds, [1, 2, 1])
     assert (data.feature_names, data.name) == (["a", "b"], "toy set")
+
+
+def test_a_folder_is_read_as_the_command_line_reads_it(tmp_path):
+    pytest.importorskip("polars", reason="the command line reads with polars")
+    from marginwood.cli.data import read_data
+
+    cells = ["", "NA", " n/a ", "NaN", "null", "None", "TRUE", "false", " 1.5 ", "-Inf"]
+    features = '\ufeff"", a ,b\n' + "".join(f"row {idx},{cell},{idx}\n" for idx, cell in enumerate(cells))
+    targets = "lower,upper\n,2\n1,NA\n" + "n/a,3\n-Inf,Inf\n" * 4
+    folds = "fold\n" + "1\n2\n" * 5
+    folder = write_folder(tmp_path / "toy", features=features, targets=targets, folds=folds)
+    data = load_folder(folder)
+    np.testing.assert_array_equal(data.X[:, 0], [nan] * 6 + [1, 0, 1.5, -inf])
+    np.testing.assert_array_equal(data.y[:3], [[-inf, 2], [1, inf], [-inf, 3]])
+    names = dict.fromkeys(("lower", "upper", "time", "event", "features"))
+    read = read_data(Namespace(data=str(folder), drop=[], **names))
+    np.testing.assert_array_equal(data.X, read.X)
+    np.testing.assert_array_equal(data.y, read.y)
+    np.testing.assert_array_equal(data.folds, read.folds)
+    assert data.feature_names == read.names == ["a", "b"]
 
 
 def test_folds_may_be_absent(tmp_path):
@@ -173,7 +194,8 @@ def test_folds_may_be_absent(tmp_path):
         ({"features": "a,b\n1,2\n1\n"}, r"features.csv: expected 2 columns, got 1 in row 1"),
         ({"features": "a\nx\n"}, r"features.csv: could not convert string to float: 'x' in row 0"),
         ({"folds": "fold\n1\n"}, "expected one number of rows"),
-        ({"targets": "lower,upper\n2,1\n1,1\n1,1\n"}, "y: upper < lower in 1 of 3"),
+        ({"targets": "lower,upper\n2,1\n1,1\n1,1\n"}, "lower, upper: upper < lower in 1 of 3"),
+        ({"targets": "target\n2\n1\n1\n"}, "targets.csv: expected two columns, lower and upper ends; got 1"),
     ],
 )
 def test_a_folder_that_is_no_data_set_is_refused(tmp_path, changes, message):

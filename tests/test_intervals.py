@@ -268,6 +268,7 @@ def test_an_end_may_be_one_number_or_none_for_all_rows():
         ({"lower": [1], "upper": [2], "nan": "drop"}, 'nan: accepted are "open" and "raise"; got \'drop\''),
         ({"lower": [1, 2], "upper": [2, 3, 4]}, r"lower has shape \(2,\), upper has shape \(3,\)"),
         ({"lower": [[1, 2]], "upper": [[2, 3]]}, r"expected 1-D arrays of one length; lower has shape \(1, 2\)"),
+        ({"lower": None, "upper": None}, "lower, upper: both are None. Pass the known ends of at least one side"),
         ({"lower": [3], "upper": [2]}, "lower, upper: upper < lower in 1 of 1 rows"),
     ],
 )
@@ -281,12 +282,19 @@ def test_events_are_uncensored_and_the_rest_is_right_censored(event):
     assert_array_equal(from_events([5, 8], event), [[5, 5], [8, INF]])
 
 
+def test_infinities_that_still_make_an_interval_are_kept():
+    assert_array_equal(from_events([-INF, 1], [0, 1]), [[-INF, INF], [1, 1]])
+    assert_array_equal(from_detection_limits([-INF, INF], 0.5, 8), [[-INF, 0.5], [8, INF]])
+
+
 @pytest.mark.parametrize(
     ("time", "event", "message"),
     [
         ([5, 8], [1, 2], r"event: neither True/1 nor False/0 in 1 of 2 rows \(first: row 1, time=8.0, event=2.0"),
         ([5, 8], [1, None], "event: neither True/1 nor False/0"),
-        ([5, NAN], [1, 0], "time: NaN or missing in 1 of 2 rows"),
+        ([5, NAN], [1, 0], r"time: NaN, missing or infinite in 1 of 2 rows \(first: row 1, time=nan, .* Leave out"),
+        ([INF, 8], [0, 1], r"^time: NaN, missing or infinite .* row 0, time=inf, event=0.0\)"),
+        ([5, -INF], [0, 1], r"^time: NaN, missing or infinite .* row 1, time=-inf, event=1.0\)"),
         ([5, 8, 9], [1, 0], r"time has shape \(3,\), event has shape \(2,\)"),
     ],
 )
@@ -310,7 +318,8 @@ def test_detection_limits_may_differ_per_row_or_be_absent():
 @pytest.mark.parametrize(
     ("y", "limits", "message"),
     [
-        ([1.0, NAN], (0, 2), "y: NaN or missing in 1 of 2 rows"),
+        ([1.0, NAN], (0, 2), r"y: NaN, missing or infinite in 1 of 2 rows \(first: row 1, y=nan, .* Leave out rows"),
+        ([1.0, INF], (0,), r"^y: NaN, missing or infinite .* row 1, y=inf, lower_limit=0.0, upper_limit=inf\)"),
         ([1.0, 2.0], (2, 2), "lower_limit >= upper_limit in 2 of 2 rows"),
         ([1.0, 2.0], ([1, 2, 3], 4), r"y has shape \(2,\), lower_limit has shape \(3,\)"),
     ],

@@ -93,10 +93,28 @@ class Rows(NamedTuple):
 
 def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
     """X as a C-contiguous, writeable float64 array; NaN and infinities are data."""
-    X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+    try:
+        X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+    except (TypeError, ValueError) as error:
+        if "string" in str(error) and np.ndim(X) == 2:
+            _refuse_text(X)
+        raise
     if len(X) > MAX_SAMPLES:
         raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {len(X)}.")
     return np.require(X, requirements="W")
+
+
+def _refuse_text(X: Any) -> None:
+    """Raise a ValueError that names the first entry of X that is text but no number, if there is one."""
+    for (row, column), entry in np.ndenumerate(np.asarray(X, dtype=object)):
+        try:
+            float(entry if isinstance(entry, str) else 0)
+        except ValueError:
+            name = getattr(X, "columns", range(column + 1))[column]
+            raise ValueError(
+                f"X: column {name!r} holds text (first: row {row}, value {entry!r:.60}). Encode categories as numbers "
+                "first, for instance with sklearn.preprocessing.OneHotEncoder."
+            ) from None
 
 
 def check_feature_names(model: Any, feature_names: Any = None) -> list[str]:

@@ -17,15 +17,15 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from marginwood.archives import fetch_files
-from marginwood.intervals import as_numbers, check_intervals
+from marginwood.intervals import FloatArray, as_numbers, check_intervals, make_intervals
 
 __all__ = [
     "fetch_paper_data",
@@ -45,8 +45,10 @@ OPEN_SHARE = 0.2
 
 PAPER_DATA_URL = "https://git.io/mmit-data"
 FOLDER_FILES = ("features.csv", "targets.csv", "folds.csv")
+# What cells may say, in lower case; the command line reads tables by the same.
+MISSING = ("", "na", "n/a", "nan", "null", "none")
+BOOLEANS = {"true": "1", "false": "0"}
 
-FloatArray = NDArray[np.float64]
 RandomState = int | np.random.RandomState | None
 
 
@@ -211,8 +213,9 @@ def make_intervals_from_regression(
 def load_folder(path: str | os.PathLike[str]) -> Bunch:
     r"""Read a data set from a folder of ``features.csv``, ``targets.csv`` and, if there is one, ``folds.csv``.
 
-    Each file has a header and one line per sample; ``NA`` or nothing stands for a missing feature, ``Inf`` and
-    ``-Inf`` for infinities. This is the layout of the data published with the paper.
+    Each file has a header and one line per sample; columns without a name are left out. An empty cell, ``NA``, ``N/A``,
+    ``NaN``, ``null`` or ``none`` is a missing feature or the open end of a target. ``Inf`` and ``-Inf`` are infinities,
+    ``true`` and ``false`` 1 and 0. This is the layout of the data published with the paper.
 
     Parameters
     ----------
@@ -237,11 +240,12 @@ def load_folder(path: str | os.PathLike[str]) -> Bunch:
     >>> data.feature_names, data.y.tolist()
     (['age', 'dose'], [[1.0, 2.0], [-inf, 5.0]])
     """
-    path = Path(path)
-    feature_names, X = _read_csv(path / "features.csv")
-    _, y = _read_csv(path / "targets.csv")
-    folds = _read_csv(path / "folds.csv")[1] if (path / "folds.csv").exists() else None
-    return _bunch(path, X, y, folds, feature_names)
+    features, targets, folds = (Path(path, name) for name in FOLDER_FILES)
+    names, X = _read_csv(features)
+    ends, y = _read_csv(targets)
+    if len(ends) != 2:
+        raise ValueError(f"{targets}: expected two columns, lower and upper ends; got {len(ends)}.")
+    return _bunch(Path(path), X, make_intervals(*y.T), _read_csv(folds)[1] if folds.exists() else None, names)
 
 
 def load_npz(path: str | os.PathLike[str]) -> Bunch:
@@ -272,8 +276,7 @@ def load_npz(path: str | os.PathLike[str]) -> Bunch:
     """
     path = Path(path)
     with np.load(path, allow_pickle=False) as arrays:
-        absent = {"X", "y"} - set(arrays.files)
-        if absent:
+        if not {"X", "y"} <= set(arrays.files):
             raise ValueError(f"{path}: expected arrays X and y, got {', '.join(arrays.files) or 'none'}.")
         X, y = arrays["X"], arrays["y"]
         folds = arrays["folds"] if "folds" in arrays.files else None
@@ -330,18 +333,25 @@ def fetch_paper_data(
 
 
 def _read_csv(path: Path) -> tuple[list[str], FloatArray]:
-    """Header and numbers of a csv file."""
-    with path.open(newline="", encoding="utf-8") as file:
+    """Names and numbers of the named columns of a csv file."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
         header, *lines = [line for line in csv.reader(file) if line]
-    values = np.empty((len(lines), len(header)))
+    header = [name.strip() for name in header]
+    values = np.empty((len(lines), sum(map(bool, header))))
     for row, line in enumerate(lines):
         if len(line) != len(header):
             raise ValueError(f"{path}: expected {len(header)} columns, got {len(line)} in row {row}.")
         try:
-            values[row] = [float(entry) if entry not in ("", "NA") else np.nan for entry in line]
+            values[row] = [_number(cell) for cell in compress(line, header)]
         except ValueError as error:
             raise ValueError(f"{path}: {error} in row {row}.") from None
-    return header, values
+    return list(filter(None, header)), values
+
+
+def _number(cell: str) -> float:
+    """The number that a cell of a csv file stands for."""
+    text = cell.strip().lower()
+    return np.nan if text in MISSING else float(BOOLEANS.get(text, cell))
 
 
 def _bunch(path: Path, X: Any, y: Any, folds: Any, feature_names: list[str] | None) -> Bunch:

@@ -1,12 +1,13 @@
 """The one door for targets.
 
-An *interval* is the label of one sample: a pair ``(lower, upper)`` with ``lower <= upper``, whose
-ends may be infinite. Its finite ends are its *limits*. Whatever form a target comes in,
-:func:`check_intervals` turns it into an ``(n, 2)`` float64 array or says what is wrong with it.
+An *interval* is the label of one sample: a pair ``(lower, upper)`` with ``lower <= upper``, whose ends may be infinite.
+Its finite ends are its *limits*. Whatever form a target comes in, :func:`check_intervals` turns it into an ``(n, 2)``
+float64 array or says what is wrong with it.
 """
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any, Literal, TypeAlias
 
@@ -36,9 +37,8 @@ LEAST_WEIGHT = 1e-300
 CENSORING_KINDS = ("uncensored", "left", "right", "interval", "uninformative")
 
 _ACCEPTED = (
-    "Accepted: an (n, 2) array or list of (lower, upper) pairs, a two-column pandas or polars "
-    "frame, a 1-D array (un-censored), a structured array of one boolean event field and one "
-    "time field, or a pandas interval array."
+    "Accepted: an (n, 2) array or list of (lower, upper) pairs, a two-column pandas or polars frame, a 1-D array "
+    "(un-censored), a structured array of one boolean event field and one time field, or a pandas interval array."
 )
 
 
@@ -50,15 +50,14 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
     y : array-like
         One of:
 
-        - an array of shape (n, 2), or a list of ``(lower, upper)`` pairs; an unknown end is
-          written ``-inf`` or ``inf``;
+        - an array of shape (n, 2), or a list of ``(lower, upper)`` pairs; an unknown end is ``-inf`` or ``inf``;
         - a pandas or polars frame with two columns, lower then upper;
-        - a 1-D array or series: un-censored values, ``lower == upper``. A column of shape (n, 1)
-          is taken as one too, with a ``DataConversionWarning``;
-        - a structured array with one boolean field (event) and one numeric field (time), as
-          scikit-survival uses: an event is ``(time, time)``, a censored row ``(time, inf)``;
-        - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of
-          ``pandas.cut``. Which sides are closed makes no difference.
+        - a 1-D array or series: un-censored values, ``lower == upper``. A column of shape (n, 1) is taken as one too,
+          with a ``DataConversionWarning``;
+        - a structured array with one boolean field (event) and one numeric field (time), as scikit-survival uses: an
+          event is ``(time, time)``, a censored row ``(time, inf)``;
+        - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of ``pandas.cut``. Which sides are
+          closed makes no difference.
     name : str, default="y"
         What error messages call the target.
 
@@ -115,12 +114,8 @@ def check_informative(intervals: FloatArray, sample_weight: FloatArray | None = 
         )
     if n_open:
         first = int(np.flatnonzero(counted & ~informative)[0])
-        warnings.warn(
-            f"{name}: {n_open} of {n_rows} rows are (-inf, inf) (first: row {first}). They are "
-            "kept, but say nothing about the target.",
-            UserWarning,
-            stacklevel=3,
-        )
+        found = f"{n_open} of {n_rows} rows are (-inf, inf) (first: row {first})"
+        warn(f"{name}: {found}. They are kept, but say nothing about the target.")
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray | None:
@@ -151,10 +146,9 @@ def make_intervals(lower: Any, upper: Any, *, nan: Literal["open", "raise"] = "o
     Parameters
     ----------
     lower, upper : array-like of shape (n,), number or None
-        The ends. A number holds for every row; None is an end that is open in every row.
+        The ends. A number holds for every row; None, for one of the two, is an end that is open in every row.
     nan : {"open", "raise"}, default="open"
-        What a missing end (NaN, None or a masked entry) means: ``"open"`` takes it for an
-        unknown end, -inf or inf; ``"raise"`` raises.
+        What a missing end (NaN, None or a masked entry) means: ``"open"`` an unknown end, ``"raise"`` an error.
 
     Returns
     -------
@@ -171,6 +165,8 @@ def make_intervals(lower: Any, upper: Any, *, nan: Literal["open", "raise"] = "o
     """
     if nan not in ("open", "raise"):
         raise ValueError(f'nan: accepted are "open" and "raise"; got {nan!r}.')
+    if lower is None and upper is None:
+        raise ValueError("lower, upper: both are None. Pass the known ends of at least one side, one for each row.")
     lower, upper = _columns(lower=lower, upper=upper)
     if nan == "open":
         lower = np.where(np.isnan(lower), -np.inf, lower)
@@ -204,6 +200,8 @@ def from_events(time: Any, event: Any) -> FloatArray:
     times, seen = _columns(time=time, event=seen)
     raise_first((seen != 0) & (seen != 1), "event: neither True/1 nor False/0", time=times, event=seen)
     upper = np.where(seen == 1, times, np.inf)
+    bad = ~(np.isfinite(times) | (times < upper))  # a censored row may start at -inf, as the logarithm of 0 does
+    raise_first(bad, "time: NaN, missing or infinite", " Leave out rows without a time.", time=times, event=seen)
     return check_intervals(np.column_stack([times, upper]), name="time")
 
 
@@ -238,6 +236,9 @@ def from_detection_limits(y: Any, lower_limit: Any = None, upper_limit: Any = No
     below, above = values <= low, values >= high
     lower = np.where(below, -np.inf, np.where(above, high, values))
     upper = np.where(above, np.inf, np.where(below, low, values))
+    bad = ~(np.isfinite(values) | (lower < upper))
+    advice = " Leave out rows without a measurement; -inf and inf are fine where there is a limit on that side."
+    raise_first(bad, "y: NaN, missing or infinite", advice, y=values, lower_limit=low, upper_limit=high)
     return check_intervals(np.column_stack([lower, upper]), name="y")
 
 
@@ -252,9 +253,8 @@ def censoring_kind(y: Any) -> npt.NDArray[np.str_]:
     Returns
     -------
     ndarray of str, shape (n,)
-        ``"uncensored"`` where ``lower == upper``, ``"left"`` for ``(-inf, upper)``, ``"right"``
-        for ``(lower, inf)``, ``"interval"`` for two different limits, and ``"uninformative"``
-        for ``(-inf, inf)``.
+        ``"uncensored"`` where ``lower == upper``, ``"left"`` for ``(-inf, upper)``, ``"right"`` for ``(lower, inf)``,
+        ``"interval"`` for two different limits, and ``"uninformative"`` for ``(-inf, inf)``.
 
     Examples
     --------
@@ -348,12 +348,8 @@ def _structured_intervals(y: Any, name: str) -> FloatArray:
 def _pairs(values: FloatArray, name: str) -> FloatArray:
     """Return values of shape (n,), (n, 1) or (n, 2) in shape (n, 2)."""
     if values.ndim == 2 and values.shape[1] == 1:
-        warnings.warn(
-            f"A column-vector {name} was passed when a 1d array was expected. It has shape {values.shape} and is taken "
-            f"as un-censored values. Use {name}.ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+        found = f"A column-vector {name} was passed when a 1d array was expected. It has shape {values.shape}"
+        warn(f"{found} and is taken as un-censored values. Use {name}.ravel().", DataConversionWarning)
         values = values.ravel()
     if values.ndim == 1 and values.size:
         return np.column_stack([values, values])
@@ -377,12 +373,10 @@ def _check_rows(values: FloatArray, name: str) -> None:
         return  # five passes for good data; what follows says what is wrong with the rest
     ends = {"lower": lower, "upper": upper}
     advice = ' For ends that are unknown use make_intervals(lower, upper, nan="open").'
-    missing = np.isnan(lower) | np.isnan(upper)
-    raise_first(missing, f"{name}: NaN or missing", advice, **ends)
+    raise_first(np.isnan(lower) | np.isnan(upper), f"{name}: NaN or missing", advice, **ends)
     raise_first(upper < lower, f"{name}: upper < lower", **ends)
     advice = " An unknown lower end is -inf, an unknown upper end is inf."
-    same_infinity = (lower == upper) & np.isinf(lower)
-    raise_first(same_infinity, f"{name}: both ends at the same infinity", advice, **ends)
+    raise_first((lower == upper) & np.isinf(lower), f"{name}: both ends at the same infinity", advice, **ends)
     too_large = np.any(np.isfinite(values) & (np.abs(values) > LARGEST_LIMIT), axis=1)
     advice = f" Divide {name} by a constant, or take logarithms."
     raise_first(too_large, f"{name}: limits beyond {LARGEST_LIMIT:g}", advice, **ends)
@@ -396,3 +390,11 @@ def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: Float
         raise ValueError(
             f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}, {shown}).{advice}"
         )
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called the package, by itself or through scikit-learn."""
+    frame, level = inspect.currentframe(), 1  # from Python 3.12 on, skip_file_prefixes can do this
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in ("marginwood", "sklearn", "joblib"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -29,7 +29,6 @@ from marginwood.metrics import interval_d2_score
 from marginwood.splitters import CensoringStratifiedKFold
 
 METRICS = {**evaluate.METRICS, "D2": interval_d2_score}
-INNER_FOLDS = 5
 
 log = logging.getLogger("marginwood")
 
@@ -79,7 +78,7 @@ def _score(name: str, data: Data, splits: list[Any], n_jobs: int | None) -> Floa
     cls, defaults = TUNED[name]
     scores = np.empty((len(splits), len(METRICS) + 1))
     for fold, (train, test) in enumerate(splits):
-        model = make_model(name, cls, {}, cv=INNER_FOLDS, n_jobs=n_jobs, **defaults)
+        model = make_model(name, cls, {}, n_jobs=n_jobs, **defaults)
         start = time.perf_counter()
         tune_model(model, data.X[train], data.y[train], data.names)
         seconds, prediction = time.perf_counter() - start, model.predict(data.X[test])

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from marginwood.cli.errors import DataError, UsageError
 from marginwood.cli.tables import Table, read_table
+from marginwood.datasets import FOLDER_FILES
 from marginwood.intervals import FloatArray, censoring_kind, from_events, make_intervals
 
 __all__ = ["TEXT_HINT", "Data", "add_data", "add_features", "add_target", "open_features", "read_data"]
 
-FEATURES, TARGETS, FOLDS = "features.csv", "targets.csv", "folds.csv"
+FEATURES, TARGETS, FOLDS = FOLDER_FILES
 TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
 
 log = logging.getLogger("marginwood")

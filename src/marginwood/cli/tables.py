@@ -20,13 +20,12 @@ from typing import Any
 import numpy as np
 
 from marginwood.cli.errors import DataError
+from marginwood.datasets import BOOLEANS, MISSING
 from marginwood.files import write_whole
 from marginwood.intervals import FloatArray
 
 __all__ = ["Table", "read_table", "write_table"]
 
-MISSING = ("", "na", "n/a", "nan", "null", "none")
-BOOLEANS = {"true": "1", "false": "0"}
 SEPARATORS = ",;\t"
 GZIP, PARQUET, UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
 

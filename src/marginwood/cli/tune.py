@@ -20,15 +20,13 @@ from marginwood.persistence import save
 
 log = logging.getLogger("marginwood")
 
-N_FOLDS = 10
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     add_data(parser)
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     tuning = parser.add_argument_group("tuning")
-    tuning.add_argument("--cv", metavar="N", type=count, help=f"number of folds (default: {N_FOLDS}); tree and linear")
+    tuning.add_argument("--cv", metavar="N", type=count, help="number of folds (default: 5); tree and linear")
     tuning.add_argument(
         "--selection", choices=["min", "1se"], help="least error, or the simplest model near it; tree and linear"
     )
@@ -49,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
     if args.model == "tree" and "margin" in options:
         options["margins"] = [options.pop("margin")]
     chosen = {name: getattr(args, name) for name in ("cv", "selection", "checkpoint") if getattr(args, name)}
-    model = make_model(args.model, cls, options | chosen, cv=N_FOLDS, verbose=int(not args.quiet), **defaults)
+    model = make_model(args.model, cls, options | chosen, verbose=int(not args.quiet), **defaults)
     check_place(args.out)
     data = read_data(args)
     model = tune_model(model, data.X, data.y, data.names, args.margin)
