@@ -16,7 +16,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "marginwood"
 MAY_IMPORT = {
     "_core": {"_core"},
     "checks": set(),
-    "intervals": {"_core"},
+    "notices": set(),
+    "intervals": {"_core", "notices"},
     "losses": {"_core", "checks", "intervals"},
     "metrics": {"_core", "checks", "intervals", "losses"},
 }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import numbers
-import warnings
 from collections.abc import Callable
 from itertools import product, starmap
 from typing import Any
@@ -34,6 +33,7 @@ from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import check_loss
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
 from marginwood.model_selection import check_margins
+from marginwood.notices import warn
 from marginwood.options import check_ccp_alpha, count_draws, growing_options
 from marginwood.progress import progress_bar
 from marginwood.tree import IntervalTree, MaxMarginIntervalTree, make_tree
@@ -255,7 +255,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
                 f"oob_score: {n_left_out} of {len(X)} rows were drawn by every tree and have no out-of-bag prediction. "
                 "More trees (n_estimators) help."
             )
-            warnings.warn(message, UserWarning, stacklevel=4)
+            warn(message)
         self.oob_score_ = self._oob(interval_d2_score, training)
 
     def _oob(self, metric: Any, training: Training) -> float:

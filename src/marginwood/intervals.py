@@ -7,14 +7,14 @@ float64 array or says what is wrong with it.
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
+
+from marginwood.notices import warn
 
 __all__ = [
     "CENSORING_KINDS",
@@ -390,11 +390,3 @@ def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: Float
         raise ValueError(
             f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}, {shown}).{advice}"
         )
-
-
-def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called the package, by itself or through scikit-learn."""
-    frame, level = inspect.currentframe(), 1  # from Python 3.12 on, skip_file_prefixes can do this
-    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in ("marginwood", "sklearn", "joblib"):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)

@@ -6,7 +6,6 @@ un-censored targets that is the Lasso. `lasso` holds the solver.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from marginwood.checks import check_count, check_positive
 from marginwood.intervals import FloatArray, as_numbers
 from marginwood.lasso import Problem, Standardisation, largest_penalty, solve_path, standardise
 from marginwood.losses import breakpoints, check_loss
+from marginwood.notices import warn
 
 __all__ = ["L1IntervalRegression", "L1IntervalRegressionCV"]
 
@@ -61,11 +61,10 @@ class _Task(NamedTuple):
         """Solve for descending penalties; warn if a gap stays above the tolerance."""
         path = solve_path(self.problem, alphas / self.scale, tol, max_iter)
         if path.gaps.max() > tol:
-            warnings.warn(
+            warn(
                 f"The duality gap is {path.gaps.max():.1e}, above tol={tol:g}, after {max_iter} rounds for one "
                 "penalty. Raise max_iter, tol or alpha.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         coefs = path.weights * self.scale / self.features.deviation
         intercepts = self.centre + self.scale * path.intercepts - coefs @ self.features.mean

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from marginwood.checks import check_count, is_integer
 from marginwood.intervals import CENSORING_KINDS, FloatArray, IntArray, censoring_kind, check_intervals
 
-__all__ = ["CensoringStratifiedKFold"]
+__all__ = ["CensoringStratifiedKFold", "centres"]
 
 N_SPLITS = 5
 
@@ -93,7 +93,7 @@ class CensoringStratifiedKFold(BaseCrossValidator):
             raise ValueError(f"n_splits: cannot make {n_splits} folds of n_samples={n_samples} rows.")
         random = check_random_state(self.random_state) if self.shuffle else None
         rows = np.arange(n_samples) if random is None else random.permutation(n_samples)
-        centre, kind = _centres(intervals), censoring_kind(intervals)
+        centre, kind = centres(intervals), censoring_kind(intervals)
         fold, sizes = np.empty(n_samples, dtype=np.int64), np.zeros(n_splits, dtype=np.int64)
         for name in CENSORING_KINDS:
             of_kind = rows[kind[rows] == name]
@@ -113,7 +113,7 @@ class CensoringStratifiedKFold(BaseCrossValidator):
         return fold
 
 
-def _centres(intervals: FloatArray) -> FloatArray:
+def centres(intervals: FloatArray) -> FloatArray:
     """The middle of the finite ends of each interval; 0 where there is none."""
     is_finite = np.isfinite(intervals)
     return np.where(is_finite, intervals / 2, 0).sum(axis=1) * np.where(is_finite.all(axis=1), 1, 2)

@@ -9,6 +9,7 @@ import numpy as np
 from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
 from marginwood.plotting.canvas import FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
+from marginwood.splitters import centres
 
 __all__ = ["plot_cost", "plot_intervals"]
 
@@ -50,7 +51,7 @@ def plot_intervals(y: Any, prediction: Any = None, *, x: Any = None, ax: Any = N
     pyplot()
     intervals = check_intervals(y)
     predicted = None if prediction is None else _check_numbers("prediction", prediction, len(intervals))
-    middle = _middle(intervals)
+    middle = centres(intervals)
     if x is None:
         keys, name = (middle, "middle of the interval") if predicted is None else (predicted, "prediction")
         place = np.empty(len(intervals))
@@ -75,14 +76,6 @@ def _check_numbers(name: str, values: Any, n_rows: int) -> FloatArray:
         raise ValueError(f"{name}: expected shape ({n_rows},), one number per row of y; got shape {numbers.shape}.")
     raise_first(~np.isfinite(numbers), f"{name}: NaN or infinite", "", **{name: numbers})
     return numbers
-
-
-def _middle(intervals: FloatArray) -> FloatArray:
-    """The middle of an interval, the finite end if the other is open, 0 if both are."""
-    lower, upper = intervals.T
-    some_end = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0.0))
-    lower, upper = (np.where(np.isfinite(end), end, some_end) for end in (lower, upper))
-    return lower / 2 + upper / 2
 
 
 def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
