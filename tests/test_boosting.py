@@ -237,6 +237,19 @@ def test_half_of_the_validation_data_is_refused():
         MaxMarginIntervalBoosting(n_iter_no_change=1, validation_fraction=0.9).fit(X[:2], y[:2])
 
 
+@pytest.mark.filterwarnings("ignore:y. 1 of 2 rows are")
+def test_a_share_that_holds_out_all_that_is_known_is_refused():
+    model = MaxMarginIntervalBoosting(n_iter_no_change=1, validation_fraction=0.5)
+    target = np.array([[0.0, 1.0], [-np.inf, np.inf]])
+    outcomes = set()
+    for seed in range(10):
+        try:
+            outcomes.add(model.set_params(random_state=seed).fit(X[:2], target).init_)
+        except ValueError as error:
+            outcomes.add(str(error).partition(" (-inf")[0])
+    assert outcomes == {0.5, "validation_fraction: all 1 samples that 0.5 leaves to train on are"}
+
+
 @parametrize_with_checks(
     [
         MaxMarginIntervalBoosting(20),

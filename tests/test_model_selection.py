@@ -272,9 +272,9 @@ def test_a_tiny_gap_does_not_stretch_the_grid():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"losses": ["hinge"]}, "loss: accepted"),
+        ({"losses": ["hinge"]}, "losses: accepted"),
         ({"losses": []}, "at least one"),
-        ({"margins": [-1.0]}, "margin"),
+        ({"margins": [-1.0]}, "margins: expected a number >= 0"),
         ({"margins": []}, "at least one"),
         ({"margins": "automatic"}, "margins"),
         ({"n_margins": 0}, "n_margins"),

@@ -55,10 +55,20 @@ class _Limits(NamedTuple):
 
 def check_loss(loss: str, margin: float) -> None:
     """Raise unless `loss` is one of the two and `margin` a finite number that is not negative."""
+    check_loss_name("loss", loss)
+    check_margin("margin", margin)
+
+
+def check_loss_name(name: str, loss: Any) -> None:
+    """Raise unless an argument is one of the two losses."""
     if loss not in LOSSES:
-        raise ValueError(f"loss: accepted are {', '.join(map(repr, LOSSES))}; got {loss!r}.")
+        raise ValueError(f"{name}: accepted are {', '.join(map(repr, LOSSES))}; got {loss!r}.")
+
+
+def check_margin(name: str, margin: Any) -> None:
+    """Raise unless an argument is a finite number that is not negative."""
     expected = f"a number >= 0 and <= {LARGEST_LIMIT:g}"
-    check_number("margin", margin, expected, lambda number: 0 <= number <= LARGEST_LIMIT)
+    check_number(name, margin, expected, lambda number: 0 <= number <= LARGEST_LIMIT)
 
 
 def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:

@@ -31,7 +31,7 @@ from marginwood.checkpoint import Journal, digest
 from marginwood.checks import check_count
 from marginwood.fold import Fold, ScoredPath
 from marginwood.intervals import FloatArray, IntArray, check_intervals
-from marginwood.losses import check_loss
+from marginwood.losses import check_loss_name, check_margin
 from marginwood.metrics import get_scorer
 from marginwood.search import Piece, grow_pieces, select, tabulate
 from marginwood.splitters import CensoringStratifiedKFold
@@ -91,7 +91,7 @@ def check_margins(margins: Any, intervals: FloatArray, n_margins: int) -> FloatA
         return margin_grid(intervals, n_margins)
     values = np.ravel(margins).tolist()
     for margin in values:
-        check_loss("linear_hinge", margin)
+        check_margin("margins", margin)
     return np.array(values, dtype=np.float64)
 
 
@@ -284,7 +284,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
         if not losses or not len(self.margins_):
             raise ValueError("losses, margins: expected at least one of each.")
         for loss in losses:
-            check_loss(loss, 0.0)
+            check_loss_name("losses", loss)
         growing = {name: getattr(self, name) for name in GROWING}
         return [
             MaxMarginIntervalTree(loss=loss, margin=margin, random_state=seed, **growing)

@@ -38,4 +38,10 @@ def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     if n_held_out >= n_rows:
         raise ValueError(f"validation_fraction: {fraction} of {n_rows} samples leaves none to train on.")
     rows = np.random.RandomState(seed).permutation(n_rows)
-    return training.take(np.sort(rows[n_held_out:])), training.take(np.sort(rows[:n_held_out]))
+    kept, held_out = training.take(np.sort(rows[n_held_out:])), training.take(np.sort(rows[:n_held_out]))
+    if not np.isfinite(kept.intervals).any():
+        raise ValueError(
+            f"validation_fraction: all {len(kept.X)} samples that {fraction} leaves to train on are (-inf, inf). Pass "
+            "validation data of your own, or a smaller share."
+        )
+    return kept, held_out
