@@ -7,7 +7,8 @@ scikit-learn estimator.
 from __future__ import annotations
 
 import json
-import tempfile
+from ast import literal_eval
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets
+from marginwood.files import write_whole
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
+from marginwood.states import encode
 from marginwood.validation import check_early_stopping, check_validation, hold_out
 from marginwood.xgb_objective import IntervalMetric, IntervalObjective, typical_distance
 
@@ -55,6 +58,15 @@ def import_xgboost() -> Any:
 def as_features(X: Any) -> Any:
     """Features without infinities."""
     return X.clip(-LARGEST_FEATURE, LARGEST_FEATURE)
+
+
+def as_literal(parameters: dict[str, Any]) -> str:
+    """Those parameters that are plain, as a literal of Python; JSON has no tuples, which XGBoost tells from lists."""
+    plain = {}
+    for name, value in parameters.items():
+        with suppress(TypeError, ValueError):
+            plain[name] = literal_eval(repr(encode(value)))
+    return repr(plain)
 
 
 class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
@@ -109,7 +121,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     Attributes
     ----------
     booster_ : xgboost.Booster
-        The model. Its own attributes hold loss, margin and scale.
+        The model. Its own attributes hold loss, margin, scale, the other parameters and the validation loss.
     n_estimators_ : int
         Number of rounds that are kept.
     validation_score_ : ndarray
@@ -266,6 +278,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             marginwood_loss=objective.loss,
             marginwood_margin=repr(objective.margin),
             marginwood_scale=repr(float(objective.scale)),
+            marginwood_parameters=as_literal(self.get_params(deep=False)),
+            marginwood_validation_score=json.dumps(self.validation_score_.tolist()),
             marginwood_feature_names=None if names is None else json.dumps(list(names)),
         )
         return self
@@ -300,7 +314,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         return total / total.sum() if total.sum() > 0 else total
 
     def save(self, path: Any) -> None:
-        """Write the model as XGBoost's own JSON, which XGBoost reads too; loss, margin and scale are inside.
+        """Write the model as XGBoost's own JSON, which XGBoost reads too; what `fit` was called with is inside.
+
+        Parameters that are objects, such as a ``RandomState``, matter to `fit` only; their defaults are read again.
 
         Parameters
         ----------
@@ -308,10 +324,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             File to write; it appears whole or not at all.
         """
         check_is_fitted(self)
-        path = Path(path)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            self.booster_.save_model(Path(folder) / "model.json")
-            (Path(folder) / "model.json").replace(path)
+        write_whole(path, memoryview(self.booster_.save_raw("json")))
 
     @classmethod
     def load(cls, path: Any) -> XGBIntervalRegressor:
@@ -325,17 +338,34 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         Returns
         -------
         XGBIntervalRegressor
-            A fitted model with the loss and margin that it was trained with.
+            A fitted model with the parameters that it was trained with.
+
+        Raises
+        ------
+        ValueError
+            If the file is something else or is damaged.
         """
-        booster = import_xgboost().Booster(model_file=path)
-        loss, margin, names = (booster.attr(f"marginwood_{name}") for name in ("loss", "margin", "feature_names"))
-        if loss is None or margin is None:
-            raise ValueError(f"path: {path} is a model of XGBoost, but not one that XGBIntervalRegressor saved.")
-        model = cls(loss=loss, margin=float(margin))
+        xgboost = import_xgboost()
+        content = bytearray(Path(path).read_bytes())
+        try:
+            if not content.startswith(b"{"):  # XGBoost ends the process when there is nothing
+                raise ValueError("expected an object of JSON.")
+            return cls._from_booster(xgboost.Booster(model_file=content))
+        except Exception as error:
+            raise ValueError(f"path: {path} is not a model that XGBIntervalRegressor saved, or is damaged.") from error
+
+    @classmethod
+    def _from_booster(cls, booster: Any) -> XGBIntervalRegressor:
+        """The model of a booster with attributes; older files hold no parameters but loss and margin."""
+        attributes = booster.attributes()
+        parameters = {"loss": attributes["marginwood_loss"], "margin": float(attributes["marginwood_margin"])}
+        model = cls(**parameters | literal_eval(attributes.get("marginwood_parameters", "{}")))
         model.booster_, model.n_estimators_ = booster, booster.num_boosted_rounds()
+        scores = json.loads(attributes.get("marginwood_validation_score", "[]"))
+        model.validation_score_ = np.array(scores, dtype=np.float64)
         model.n_features_in_ = booster.num_features()
-        if names is not None:
-            model.feature_names_in_ = np.array(json.loads(names), dtype=object)
+        if "marginwood_feature_names" in attributes:
+            model.feature_names_in_ = np.array(json.loads(attributes["marginwood_feature_names"]), dtype=object)
         return model
 
     def __sklearn_tags__(self) -> Tags:
