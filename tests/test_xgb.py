@@ -207,6 +207,30 @@ def test_what_is_no_saved_model_is_not_loaded_and_named(tmp_path):
             XGBIntervalRegressor.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "error", "least"),
+    [
+        ("n_estimators", 0, ValueError, 1),
+        ("n_estimators", -3, ValueError, 1),
+        ("n_estimators", 5.0, TypeError, 1),
+        ("max_depth", -1, ValueError, 0),
+        ("max_depth", 2.0, TypeError, 0),
+        ("max_bin", 1, ValueError, 2),
+        ("max_bin", None, TypeError, 2),
+        ("n_jobs", 1.5, TypeError, -1),
+        ("verbose", -1, ValueError, 0),
+    ],
+)
+def test_counts_are_checked(name, value, error, least):
+    with pytest.raises(error, match=f"{name}: expected an integer >= {least}, got {value}"):
+        regressor(**{name: value}).fit(X, y)
+
+
+def test_counts_may_be_integers_of_numpy_and_verbose_a_boolean():
+    counts = {name: np.int64(value) for name, value in {"n_estimators": 2, "max_depth": 0, "max_bin": 4}.items()}
+    assert regressor(**counts, verbose=False).fit(X, y).n_estimators_ == 2
+
+
 def test_a_pickled_model_predicts_the_same():
     model = regressor().fit(X, y)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))

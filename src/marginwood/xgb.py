@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.base import IntervalRegressorMixin, TrainingData, check_features, check_targets
+from marginwood.base import IntervalRegressorMixin, TrainingData, check_count, check_features, check_targets
 from marginwood.files import write_whole
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
@@ -85,7 +85,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     learning_rate : float, default=0.3
         Factor of each tree.
     max_depth : int, default=6
-        Depth of the trees.
+        Depth of the trees; 0 for no limit.
     min_child_weight : float, default=1.0
         Least sum of curvatures in a leaf.
     subsample : float, default=1.0
@@ -110,7 +110,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     validation_fraction : float, default=0.1
         Share of the rows to hold out. Only with `early_stopping_rounds`, and if `fit` is not given validation data.
     n_jobs : int, default=None
-        Threads; None for all processors, as in XGBoost.
+        Threads; None or -1 for all processors, as in XGBoost.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     verbose : int, default=0
@@ -245,7 +245,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         bounds = {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1], "nthread": self.n_jobs}
         if self.tree_method != "hist":
             return xgboost.DMatrix(as_features(X), weight=weight, **bounds)
-        return xgboost.QuantileDMatrix(as_features(X), weight=weight, max_bin=self.max_bin, ref=ref, **bounds)
+        return xgboost.QuantileDMatrix(as_features(X), weight=weight, max_bin=int(self.max_bin), ref=ref, **bounds)
 
     def _arguments(self, intervals: FloatArray, weight: FloatArray | None, seed: int, *, stops: bool) -> dict[str, Any]:
         """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
@@ -286,6 +286,13 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_loss(self.loss, self.margin)
+        check_count("n_estimators", self.n_estimators, 1)
+        check_count("max_depth", self.max_depth, 0)
+        check_count("max_bin", self.max_bin, 2)
+        if not isinstance(self.verbose, bool):
+            check_count("verbose", self.verbose, 0)
+        if self.n_jobs is not None:
+            check_count("n_jobs", self.n_jobs, -1)
         check_early_stopping("early_stopping_rounds", self.early_stopping_rounds, self.validation_fraction)
 
     def predict(self, X: Any) -> FloatArray:

@@ -102,7 +102,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         def matrix(X: Any, lower: Any, upper: Any, weight: Any = None, **reference: Any) -> Any:
             bounds = {"label_lower_bound": lower, "label_upper_bound": upper, "weight": weight}
             kind = dask_xgboost.DaskQuantileDMatrix if self.tree_method == "hist" else dask_xgboost.DaskDMatrix
-            binning = {"max_bin": self.max_bin, **reference} if self.tree_method == "hist" else {}
+            binning = {"max_bin": int(self.max_bin), **reference} if self.tree_method == "hist" else {}
             return kind(client, as_features(X), **bounds, **binning)
 
         data = matrix(X, lower, upper, sample_weight)
