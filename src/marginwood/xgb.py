@@ -309,7 +309,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        matrix = import_xgboost().DMatrix(as_features(check_features(self, X)), nthread=self.n_jobs)
+        X, names = as_features(check_features(self, X)), self.booster_.feature_names
+        matrix = import_xgboost().DMatrix(X, nthread=self.n_jobs, feature_names=names)
         return self.booster_.predict(matrix).astype(np.float64)
 
     @property
@@ -317,7 +318,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """Share of the total gain by the splits of each feature."""
         check_is_fitted(self)
         gains = self.booster_.get_score(importance_type="total_gain")
-        total = np.array([gains.get(f"f{feature}", 0.0) for feature in range(self.n_features_in_)])
+        names = self.booster_.feature_names or [f"f{feature}" for feature in range(self.n_features_in_)]
+        total = np.array([gains.get(name, 0.0) for name in names])
         return total / total.sum() if total.sum() > 0 else total
 
     def save(self, path: Any) -> None:
