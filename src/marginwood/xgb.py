@@ -323,9 +323,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         return total / total.sum() if total.sum() > 0 else total
 
     def save(self, path: Any) -> None:
-        """Write the model as XGBoost's own JSON, which XGBoost reads too; what `fit` was called with is inside.
+        """Write the model as XGBoost's own JSON, which XGBoost reads too; the parameters are inside.
 
-        Parameters that are objects, such as a ``RandomState``, matter to `fit` only; their defaults are read again.
+        Those that are objects, such as a ``RandomState``, matter to `fit` only; `load` gives them their defaults.
 
         Parameters
         ----------
