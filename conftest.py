@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 NEEDS = {
     "xgboost": "src/marginwood/xgb*.py",
+    "distributed": "src/marginwood/xgb_dask.py",
     "matplotlib": "src/marginwood/plotting/*.py",
     "onnxruntime": "src/marginwood/export/onnx.py",
 }

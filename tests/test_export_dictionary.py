@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
 
 import marginwood
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree
@@ -96,6 +98,13 @@ def test_arrays_among_the_parameters_are_kept():
     model.margins = np.array([1j])
     with pytest.raises(TypeError, match="got one of complex128"):
         to_dict(model)
+
+
+def test_a_model_tuned_with_objects_can_be_cloned_and_fitted_again():
+    features = np.nan_to_num(X, posinf=20.0, neginf=-20.0)
+    loaded = through_json(marginwood.L1IntervalRegressionCV(cv=KFold(3)).fit(features, y))
+    assert loaded.get_params() == marginwood.L1IntervalRegressionCV().get_params()
+    clone(loaded).fit(features, y)
 
 
 def test_whole_numbers_may_stand_for_floats():

@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
 import marginwood
 from marginwood import states
 from marginwood.datasets import make_sine
+from marginwood.metrics import get_scorer
 from marginwood.persistence import HEADER, SCHEMA, load_with_header
 
 X, y = make_sine(80, 3, random_state=0)
@@ -101,15 +103,31 @@ def test_a_loaded_tree_keeps_its_table_and_the_layout_that_kernels_are_compiled_
     assert marginwood.export_text(loaded) == marginwood.export_text(tree)
 
 
-def test_parameters_that_are_objects_are_saved_as_text(tmp_path):
+def test_parameters_that_are_objects_come_back_as_their_defaults(tmp_path):
+    random_state = np.random.RandomState(0)
     model = marginwood.MaxMarginIntervalTreeCV(
-        n_margins=2, cv=KFold(3), checkpoint=tmp_path / "journal", random_state=np.random.RandomState(0)
+        n_margins=2,
+        cv=KFold(3),
+        scoring=get_scorer("neg_interval_mean_absolute_error"),
+        checkpoint=tmp_path / "journal",
+        random_state=random_state,
     ).fit(X, y)
     marginwood.save(model, tmp_path / "model.mw")
     loaded = marginwood.load(tmp_path / "model.mw")
-    assert loaded.checkpoint == str(tmp_path / "journal")
+    kept = {"n_margins": 2, "checkpoint": str(tmp_path / "journal")}
+    assert loaded.get_params() == marginwood.MaxMarginIntervalTreeCV(**kept).get_params()
+    assert (loaded.predict(X) == model.predict(X)).all()
+    clone(loaded).set_params(checkpoint=None).fit(X, y)
+    model.cv = marginwood.CensoringStratifiedKFold(3, shuffle=True, random_state=random_state)
+    marginwood.save(model, tmp_path / "model.mw")
+    assert vars(marginwood.load(tmp_path / "model.mw").cv) == {"n_splits": 3, "shuffle": True, "random_state": None}
+
+
+def test_files_with_the_text_of_an_object_are_still_read(tmp_path):
+    model = marginwood.L1IntervalRegressionCV(cv=3).fit(X, y).set_params(cv=str(KFold(3)))
+    marginwood.save(model, tmp_path / "model.mw")
+    loaded = marginwood.load(tmp_path / "model.mw")
     assert loaded.cv == str(KFold(3))
-    assert loaded.random_state == "RandomState(MT19937)"
     assert (loaded.predict(X) == model.predict(X)).all()
 
 

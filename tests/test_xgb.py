@@ -160,10 +160,75 @@ def test_a_saved_model_predicts_the_same_and_xgboost_reads_it(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_a_model_of_another_kind_is_not_loaded(tmp_path):
-    xgboost.train({}, xgboost.DMatrix(X, label=y[:, 0].clip(-1, 1)), 1).save_model(tmp_path / "other.json")
-    with pytest.raises(ValueError, match="not one that XGBIntervalRegressor saved"):
-        XGBIntervalRegressor.load(tmp_path / "other.json")
+@pytest.mark.parametrize("early_stopping_rounds", [None, 2])
+def test_a_loaded_model_has_the_parameters_and_the_attributes_of_the_saved_one(tmp_path, early_stopping_rounds):
+    model = regressor(
+        n_estimators=np.int64(7),
+        learning_rate=0.05,
+        subsample=0.5,
+        early_stopping_rounds=early_stopping_rounds,
+        xgb_params={"monotone_constraints": (1, 0, 0, 0, 0)},
+    ).fit(X, y)
+    model.save(tmp_path / "model.ubj")  # the content decides, not the name
+    loaded = XGBIntervalRegressor.load(tmp_path / "model.ubj")
+    assert loaded.get_params() == model.get_params()
+    assert vars(loaded).keys() == vars(model).keys()
+    np.testing.assert_array_equal(loaded.validation_score_, model.validation_score_, strict=True)
+    np.testing.assert_array_equal(clone(loaded).fit(X, y).predict(X), model.predict(X))
+
+
+def test_parameters_that_are_objects_are_loaded_as_their_defaults(tmp_path):
+    parameters = {"random_state": np.random.RandomState(0), "xgb_params": {"max_leaves": np.array(4)}}
+    regressor(**parameters).fit(X, y).save(tmp_path / "model.json")
+    loaded = XGBIntervalRegressor.load(tmp_path / "model.json")
+    assert loaded.get_params() == regressor(random_state=None).get_params()
+
+
+def test_older_files_hold_loss_and_margin_only(tmp_path):
+    model = regressor(loss="linear_hinge", margin=0.1).fit(X, y)
+    model.booster_.set_attr(marginwood_parameters=None, marginwood_validation_score=None)
+    model.save(tmp_path / "model.json")
+    loaded = XGBIntervalRegressor.load(tmp_path / "model.json")
+    assert loaded.get_params() == XGBIntervalRegressor(loss="linear_hinge", margin=0.1).get_params()
+    assert loaded.validation_score_.shape == (0,)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_what_is_no_saved_model_is_not_loaded_and_named(tmp_path):
+    path = tmp_path / "other.json"
+    with pytest.raises(FileNotFoundError, match=r"other\.json"):
+        XGBIntervalRegressor.load(path)
+    xgboost.train({}, xgboost.DMatrix(X, label=y[:, 0].clip(-1, 1)), 1).save_model(path)
+    saved = regressor().fit(X, y).booster_.save_raw("json")
+    unknown = saved.replace(b"'learning_rate'", b"'speed'")
+    for content in (path.read_bytes(), b"", b"text", b"{}", saved[:-100], unknown):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"path: .*other\.json is not a model that XGBIntervalRegressor saved"):
+            XGBIntervalRegressor.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "least"),
+    [
+        ("n_estimators", 0, ValueError, 1),
+        ("n_estimators", -3, ValueError, 1),
+        ("n_estimators", 5.0, TypeError, 1),
+        ("max_depth", -1, ValueError, 0),
+        ("max_depth", 2.0, TypeError, 0),
+        ("max_bin", 1, ValueError, 2),
+        ("max_bin", None, TypeError, 2),
+        ("n_jobs", 1.5, TypeError, -1),
+        ("verbose", -1, ValueError, 0),
+    ],
+)
+def test_counts_are_checked(name, value, error, least):
+    with pytest.raises(error, match=f"{name}: expected an integer >= {least}, got {value}"):
+        regressor(**{name: value}).fit(X, y)
+
+
+def test_counts_may_be_integers_of_numpy_and_verbose_a_boolean():
+    counts = {name: np.int64(value) for name, value in {"n_estimators": 2, "max_depth": 0, "max_bin": 4}.items()}
+    assert regressor(**counts, verbose=False).fit(X, y).n_estimators_ == 2
 
 
 def test_a_pickled_model_predicts_the_same():

@@ -64,6 +64,8 @@ def test_frames_are_taken_with_their_names(client):
     assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     local = XGBIntervalRegressor(5).fit(X, y)
     np.testing.assert_allclose(model.predict(features, client=client).compute(), local.predict(X), atol=1e-3)
+    np.testing.assert_allclose(model.predict(features.compute()), local.predict(X), atol=1e-3)
+    np.testing.assert_allclose(model.feature_importances_, local.feature_importances_, atol=1e-3)
 
 
 @pytest.mark.usefixtures("client")

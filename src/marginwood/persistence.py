@@ -44,8 +44,8 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package. Parameters that are objects, such as a ``RandomState``, a splitter or a
-        function, matter to `fit` only; their text is saved.
+        A fitted estimator of this package. Parameters that are objects, such as a ``RandomState``, a function or
+        a splitter of scikit-learn, matter to `fit` only; their defaults are saved.
     path : path-like
         The file.
     notes : dict, default=None

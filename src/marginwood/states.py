@@ -7,6 +7,8 @@ made, without calling anything that the state names, and each node table is chec
 from __future__ import annotations
 
 import importlib
+import inspect
+import os
 import warnings
 from typing import Any
 
@@ -66,8 +68,8 @@ def encode(value: Any, name: str = "model") -> Any:
 
 
 def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
-    """Parameters that are not plain, such as generators and functions, matter to `fit` only: their text is kept."""
-    parameters = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    """Parameters that are not plain, such as generators and functions, matter to `fit` only: they become defaults."""
+    parameters = inspect.signature(type(estimator)).parameters
     state: dict[str, Any] = {CLASS: type(estimator).__name__}
     for key, value in vars(estimator).items():
         try:
@@ -75,7 +77,7 @@ def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
         except TypeError:
             if key not in parameters:
                 raise
-            state[key] = str(value)
+            state[key] = str(value) if isinstance(value, os.PathLike) else parameters[key].default
     return state
 
 

@@ -7,7 +7,8 @@ scikit-learn estimator.
 from __future__ import annotations
 
 import json
-import tempfile
+from ast import literal_eval
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
+from marginwood.checks import check_count
+from marginwood.files import write_whole
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
+from marginwood.states import encode
 from marginwood.validation import check_early_stopping, check_validation, hold_out
 from marginwood.xgb_objective import IntervalMetric, IntervalObjective, typical_distance
 
@@ -56,6 +60,15 @@ def as_features(X: Any) -> Any:
     return X.clip(-LARGEST_FEATURE, LARGEST_FEATURE)
 
 
+def as_literal(parameters: dict[str, Any]) -> str:
+    """Those parameters that are plain, as a literal of Python; JSON has no tuples, which XGBoost tells from lists."""
+    plain = {}
+    for name, value in parameters.items():
+        with suppress(TypeError, ValueError):
+            plain[name] = literal_eval(repr(encode(value)))
+    return repr(plain)
+
+
 class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     """XGBoost on interval targets, with the hinge losses of this package.
 
@@ -72,7 +85,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     learning_rate : float, default=0.3
         Factor of each tree.
     max_depth : int, default=6
-        Depth of the trees.
+        Depth of the trees; 0 for no limit.
     min_child_weight : float, default=1.0
         Least sum of curvatures in a leaf.
     subsample : float, default=1.0
@@ -97,7 +110,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     validation_fraction : float, default=0.1
         Share of the rows to hold out. Only with `early_stopping_rounds`, and if `fit` is not given validation data.
     n_jobs : int, default=None
-        Threads; None for all processors, as in XGBoost.
+        Threads; None or -1 for all processors, as in XGBoost.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     verbose : int, default=0
@@ -108,7 +121,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     Attributes
     ----------
     booster_ : xgboost.Booster
-        The model. Its own attributes hold loss, margin and scale.
+        The model. Its own attributes hold loss, margin, scale, the other parameters and the validation loss.
     n_estimators_ : int
         Number of rounds that are kept.
     validation_score_ : ndarray
@@ -128,7 +141,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     >>> from marginwood.datasets import make_sine
     >>> from marginwood.xgb import XGBIntervalRegressor
     >>> X, y = make_sine(random_state=0)
-    >>> XGBIntervalRegressor(max_depth=3, margin=0.1).fit(X, y).score(X, y) > 0.8
+    >>> XGBIntervalRegressor(max_depth=3, margin=0.1, n_jobs=1).fit(X, y).score(X, y) > 0.8
     True
     """
 
@@ -232,7 +245,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         bounds = {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1], "nthread": self.n_jobs}
         if self.tree_method != "hist":
             return xgboost.DMatrix(as_features(X), weight=weight, **bounds)
-        return xgboost.QuantileDMatrix(as_features(X), weight=weight, max_bin=self.max_bin, ref=ref, **bounds)
+        return xgboost.QuantileDMatrix(as_features(X), weight=weight, max_bin=int(self.max_bin), ref=ref, **bounds)
 
     def _arguments(self, intervals: FloatArray, weight: FloatArray | None, seed: int, *, stops: bool) -> dict[str, Any]:
         """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
@@ -265,12 +278,21 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             marginwood_loss=objective.loss,
             marginwood_margin=repr(objective.margin),
             marginwood_scale=repr(float(objective.scale)),
+            marginwood_parameters=as_literal(self.get_params(deep=False)),
+            marginwood_validation_score=json.dumps(self.validation_score_.tolist()),
             marginwood_feature_names=None if names is None else json.dumps(list(names)),
         )
         return self
 
     def _check_parameters(self) -> None:
         check_loss(self.loss, self.margin)
+        check_count("n_estimators", self.n_estimators, 1)
+        check_count("max_depth", self.max_depth, 0)
+        check_count("max_bin", self.max_bin, 2)
+        if not isinstance(self.verbose, bool):
+            check_count("verbose", self.verbose, 0)
+        if self.n_jobs is not None:
+            check_count("n_jobs", self.n_jobs, -1)
         check_early_stopping("early_stopping_rounds", self.early_stopping_rounds, self.validation_fraction)
 
     def predict(self, X: Any) -> FloatArray:
@@ -287,7 +309,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        matrix = import_xgboost().DMatrix(as_features(check_features(self, X)), nthread=self.n_jobs)
+        X, names = as_features(check_features(self, X)), self.booster_.feature_names
+        matrix = import_xgboost().DMatrix(X, nthread=self.n_jobs, feature_names=names)
         return self.booster_.predict(matrix).astype(np.float64)
 
     @property
@@ -295,11 +318,14 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """Share of the total gain by the splits of each feature."""
         check_is_fitted(self)
         gains = self.booster_.get_score(importance_type="total_gain")
-        total = np.array([gains.get(f"f{feature}", 0.0) for feature in range(self.n_features_in_)])
+        names = self.booster_.feature_names or [f"f{feature}" for feature in range(self.n_features_in_)]
+        total = np.array([gains.get(name, 0.0) for name in names])
         return total / total.sum() if total.sum() > 0 else total
 
     def save(self, path: Any) -> None:
-        """Write the model as XGBoost's own JSON, which XGBoost reads too; loss, margin and scale are inside.
+        """Write the model as XGBoost's own JSON, which XGBoost reads too; the parameters are inside.
+
+        Those that are objects, such as a ``RandomState``, matter to `fit` only; `load` gives them their defaults.
 
         Parameters
         ----------
@@ -307,10 +333,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             File to write; it appears whole or not at all.
         """
         check_is_fitted(self)
-        path = Path(path)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            self.booster_.save_model(Path(folder) / "model.json")
-            (Path(folder) / "model.json").replace(path)
+        write_whole(path, memoryview(self.booster_.save_raw("json")))
 
     @classmethod
     def load(cls, path: Any) -> XGBIntervalRegressor:
@@ -324,15 +347,32 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         Returns
         -------
         XGBIntervalRegressor
-            A fitted model with the loss and margin that it was trained with.
+            A fitted model with the parameters that it was trained with.
+
+        Raises
+        ------
+        ValueError
+            If the file is something else or is damaged.
         """
-        booster = import_xgboost().Booster(model_file=path)
-        loss, margin, names = (booster.attr(f"marginwood_{name}") for name in ("loss", "margin", "feature_names"))
-        if loss is None or margin is None:
-            raise ValueError(f"path: {path} is a model of XGBoost, but not one that XGBIntervalRegressor saved.")
-        model = cls(loss=loss, margin=float(margin))
+        xgboost = import_xgboost()
+        content = bytearray(Path(path).read_bytes())
+        try:
+            if not content.startswith(b"{"):  # XGBoost ends the process when there is nothing
+                raise ValueError("expected an object of JSON.")
+            return cls._from_booster(xgboost.Booster(model_file=content))
+        except Exception as error:
+            raise ValueError(f"path: {path} is not a model that XGBIntervalRegressor saved, or is damaged.") from error
+
+    @classmethod
+    def _from_booster(cls, booster: Any) -> XGBIntervalRegressor:
+        """The model of a booster with attributes; older files hold no parameters but loss and margin."""
+        attributes = booster.attributes()
+        parameters = {"loss": attributes["marginwood_loss"], "margin": float(attributes["marginwood_margin"])}
+        model = cls(**parameters | literal_eval(attributes.get("marginwood_parameters", "{}")))
         model.booster_, model.n_estimators_ = booster, booster.num_boosted_rounds()
+        scores = json.loads(attributes.get("marginwood_validation_score", "[]"))
+        model.validation_score_ = np.array(scores, dtype=np.float64)
         model.n_features_in_ = booster.num_features()
-        if names is not None:
-            model.feature_names_in_ = np.array(json.loads(names), dtype=object)
+        if "marginwood_feature_names" in attributes:
+            model.feature_names_in_ = np.array(json.loads(attributes["marginwood_feature_names"]), dtype=object)
         return model

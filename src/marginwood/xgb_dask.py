@@ -58,6 +58,18 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
 
     Parameters and attributes are those of `XGBIntervalRegressor`; `n_jobs` are the threads of each worker. The fitted
     booster is an ordinary one: `save` and `load` work, and `predict` takes arrays of this process too.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from marginwood.datasets import make_sine
+    >>> from marginwood.xgb_dask import DaskXGBIntervalRegressor
+    >>> X, y = make_sine(random_state=0)
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
+    ...     model = DaskXGBIntervalRegressor(20, n_jobs=1).fit(*map(da.from_array, (X, y[:, 0], y[:, 1])))
+    >>> model.score(X, y) > 0.8
+    True
     """
 
     def fit(  # type: ignore[override]
@@ -103,7 +115,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         def matrix(X: Any, lower: Any, upper: Any, weight: Any = None, **reference: Any) -> Any:
             bounds = {"label_lower_bound": lower, "label_upper_bound": upper, "weight": weight}
             kind = dask_xgboost.DaskQuantileDMatrix if self.tree_method == "hist" else dask_xgboost.DaskDMatrix
-            binning = {"max_bin": self.max_bin, **reference} if self.tree_method == "hist" else {}
+            binning = {"max_bin": int(self.max_bin), **reference} if self.tree_method == "hist" else {}
             return kind(client, as_features(X), **bounds, **binning)
 
         data = matrix(X, lower, upper, sample_weight)

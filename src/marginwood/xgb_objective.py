@@ -101,6 +101,14 @@ class IntervalMetric:
         The distance to the interval, or its square.
     margin : float, default=0.0
         How far inside its interval a prediction should lie.
+
+    Examples
+    --------
+    >>> import numpy as np, xgboost
+    >>> from marginwood.xgb import IntervalMetric
+    >>> data = xgboost.DMatrix(np.zeros((3, 1)), label_lower_bound=[0, 1, 2], label_upper_bound=[1, 3, np.inf])
+    >>> IntervalMetric("linear_hinge")(np.array([1.5, 1.5, 1.5]), data)
+    ('interval_mae', 0.333...)
     """
 
     def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:

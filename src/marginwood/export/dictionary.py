@@ -33,8 +33,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package. Parameters that are objects, such as a ``RandomState`` or a function,
-        matter to `fit` only; their text is kept.
+        A fitted estimator of this package. Parameters that are objects, such as a ``RandomState``, a function or
+        a splitter of scikit-learn, matter to `fit` only; the dictionary holds their defaults.
 
     Returns
     -------
