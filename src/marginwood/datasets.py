@@ -188,7 +188,7 @@ def make_intervals_from_regression(
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from marginwood.datasets import make_intervals_from_regression
-    >>> from marginwood.intervals import FloatArray, censoring_kind
+    >>> from marginwood.intervals import censoring_kind
     >>> X, y = make_intervals_from_regression(*load_diabetes(return_X_y=True), right=0.5, random_state=0)
     >>> round(float((censoring_kind(y) == "right").mean()), 1)
     0.5
