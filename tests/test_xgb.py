@@ -264,3 +264,33 @@ def test_the_typical_distance_is_positive():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("unit", [2.0**-33, 1e-4, 3.0, 2.0**33])
+def test_targets_far_from_1_are_learned_alike(loss, unit):
+    X, y = make_sine(random_state=0)
+    model = XGBIntervalRegressor(20, loss=loss, margin=0.1, gamma=0.01, reg_alpha=0.1, n_jobs=1).fit(X, y)
+    scaled = XGBIntervalRegressor(20, loss=loss, margin=0.1 * unit, gamma=0.01, reg_alpha=0.1, n_jobs=1)
+    assert len(np.unique(model.predict(X))) > 50
+    np.testing.assert_allclose(scaled.fit(X, y * unit).predict(X) / unit, model.predict(X), atol=0.02)
+
+
+@pytest.mark.parametrize("unit", [1e-13, 1e20])
+def test_targets_beyond_32_bits_are_refused(unit):
+    X, y = make_sine(random_state=0)
+    with pytest.raises(ValueError, match=r"y: a typical distance between limits is .* Divide y by a number of that"):
+        XGBIntervalRegressor(2, n_jobs=1).fit(X, y * unit)
+
+
+def test_weights_that_allow_no_split_are_told():
+    X, y = make_sine(random_state=0)
+    with pytest.warns(UserWarning, match="sample_weight: they sum up to 1, but a split needs twice min_child_weight=1"):
+        XGBIntervalRegressor(2, n_jobs=1).fit(X, y, np.full(len(X), 1 / len(X)))
+    with pytest.raises(ValueError, match=r"sample_weight: expected at most 1e\+37"):
+        XGBIntervalRegressor(2, n_jobs=1).fit(X, y, np.full(len(X), 1e40))
+
+
+def test_a_learning_rate_is_a_positive_number():
+    with pytest.raises(ValueError, match="learning_rate: expected a finite number > 0, got nan"):
+        XGBIntervalRegressor(2, learning_rate=float("nan")).fit([[0.0], [1.0]], [0.0, 1.0])

@@ -18,13 +18,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
-from marginwood.checks import check_count
+from marginwood.checks import check_count, check_positive
 from marginwood.files import write_whole
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
+from marginwood.notices import warn
 from marginwood.states import encode
 from marginwood.validation import check_early_stopping, check_validation, hold_out
-from marginwood.xgb_objective import IntervalMetric, IntervalObjective, typical_distance
+from marginwood.xgb_objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance
 
 __all__ = ["IntervalMetric", "IntervalObjective", "XGBIntervalRegressor"]
 
@@ -87,15 +88,15 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     max_depth : int, default=6
         Depth of the trees; 0 for no limit.
     min_child_weight : float, default=1.0
-        Least sum of curvatures in a leaf.
+        Least sum of curvatures in a leaf; a row that has a loss adds about its weight.
     subsample : float, default=1.0
         Share of the rows that each tree draws.
     colsample_bytree : float, default=1.0
         Share of the features that each tree draws.
     gamma : float, default=0.0
-        Least decrease of XGBoost's loss by a split.
+        Least decrease of XGBoost's loss by a split, for targets in units of a typical distance between them.
     reg_alpha : float, default=0.0
-        L1 penalty of the leaves.
+        L1 penalty of the leaves, for targets in the same unit.
     reg_lambda : float, default=1.0
         L2 penalty of the leaves.
     max_bin : int, default=256
@@ -133,7 +134,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
     Notes
     -----
-    XGBoost keeps features and targets as 32-bit floats: subtract a large constant from the target first.
+    The unit of the target does not matter, but XGBoost keeps features and targets as 32-bit floats: subtract a large
+    constant from the target first. Weights count as repeated rows: their unit matters to `reg_lambda` and
+    `min_child_weight`.
     Infinite features become the largest and smallest numbers.
 
     Examples
@@ -232,6 +235,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.early_stopping_rounds is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
+        self._check_weights(training.weight)
         data = self._as_matrix(training)
         evals = [] if validation is None else [(self._as_matrix(validation, ref=data), "validation")]
         history: dict[str, Any] = {}
@@ -250,6 +254,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     def _arguments(self, intervals: FloatArray, weight: FloatArray | None, seed: int, *, stops: bool) -> dict[str, Any]:
         """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
         constant = optimal_constant(intervals, loss=self.loss, margin=self.margin, sample_weight=weight).value
+        scale = typical_distance(intervals, weight)
         parameters = {
             **{name: getattr(self, name) for name in XGB_PARAMETERS},
             "base_score": constant,
@@ -258,10 +263,11 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             **({} if self.n_jobs is None else {"nthread": self.n_jobs}),
             **(self.xgb_params or {}),
         }
+        factor = bring_to_unit(parameters, scale)
         return {
             "params": parameters,
             "num_boost_round": self.n_estimators,
-            "obj": IntervalObjective(self.loss, self.margin, typical_distance(intervals, weight)),
+            "obj": IntervalObjective(self.loss, self.margin, scale, factor),
             "custom_metric": IntervalMetric(self.loss),
             "early_stopping_rounds": self.early_stopping_rounds if stops else None,
             "verbose_eval": self.verbose or False,
@@ -284,8 +290,17 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         )
         return self
 
+    def _check_weights(self, weight: FloatArray) -> None:
+        if weight.max() > LARGEST_FEATURE:
+            raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
+        total, least = weight.sum(), self.min_child_weight
+        if total < 2 * least <= len(weight):
+            needed = f"a split needs twice min_child_weight={least:g}"
+            warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
+
     def _check_parameters(self) -> None:
         check_loss(self.loss, self.margin)
+        check_positive("learning_rate", self.learning_rate)
         check_count("n_estimators", self.n_estimators, 1)
         check_count("max_depth", self.max_depth, 0)
         check_count("max_bin", self.max_bin, 2)

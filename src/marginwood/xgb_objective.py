@@ -27,6 +27,18 @@ __all__ = ["IntervalMetric", "IntervalObjective"]
 
 Float32Array = npt.NDArray[np.float32]
 
+# Parameters of XGBoost that it compares with slopes, curvatures or gains; these have the target's unit to this power.
+UNITS = {
+    "reg_lambda": 0,
+    "lambda": 0,
+    "min_child_weight": 0,
+    "reg_alpha": 1,
+    "alpha": 1,
+    "gamma": 2,
+    "min_split_loss": 2,
+}
+LARGEST_SCALE = 1e12
+
 # Share of `scale` below which the curvature of the linear hinge grows no more.
 CORNER = np.float32(0.1)
 
@@ -56,6 +68,8 @@ class IntervalObjective:
         How far inside its interval a prediction should lie, in units of the target. Rows with equal bounds have none.
     scale : float, default=1.0
         A typical distance between targets, in their units; it only matters for the linear hinge.
+    factor : float, default=1.0
+        What slopes and curvatures are multiplied by. XGBoost makes no split that gains less than 1e-6.
 
     Examples
     --------
@@ -68,12 +82,14 @@ class IntervalObjective:
     [-2.5, -2.5, -2.5, -2.5, 5.5, 5.5, 5.5, 5.5]
     """
 
-    def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0, scale: float = 1.0) -> None:
+    def __init__(
+        self, loss: Loss = "squared_hinge", margin: float = 0.0, scale: float = 1.0, factor: float = 1.0
+    ) -> None:
         check_loss(loss, margin)
-        self.loss, self.margin, self.scale = loss, float(margin), np.float32(scale)
+        self.loss, self.margin, self.scale, self.factor = loss, float(margin), np.float32(scale), np.float32(factor)
 
     def __call__(self, prediction: Float32Array, data: Any) -> tuple[Float32Array, Float32Array]:
-        """Slope and curvature of every row's loss, times its weight."""
+        """Slope and curvature of every row's loss, times its weight and the factor."""
         below, above, weight = distances(prediction, data, self.margin)
         if self.loss == "squared_hinge":
             slope = np.maximum(above, 0) - np.maximum(below, 0)
@@ -84,9 +100,8 @@ class IntervalObjective:
             slope = self.scale * (is_above.astype(np.float32) - is_below)
             curvature = is_below / np.maximum(below / self.scale, CORNER)
             curvature += is_above / np.maximum(above / self.scale, CORNER)
-        if len(weight):
-            slope, curvature = slope * weight, curvature * weight
-        return slope, curvature
+        factor = weight * self.factor if len(weight) else self.factor
+        return slope * factor, curvature * factor
 
 
 class IntervalMetric:
@@ -145,3 +160,16 @@ def typical_distance(intervals: FloatArray, weight: FloatArray | None) -> float:
     first, third = np.searchsorted(share, np.array([0.25, 0.75]) * share[-1])
     distance = limits[third] - limits[first] or limits[-1] - limits[0]
     return float(distance) if distance > 0 else 1.0
+
+
+def bring_to_unit(parameters: dict[str, Any], scale: float) -> float:
+    """The `factor` of an objective for which gains are near 1; the parameters change so that nothing else does."""
+    if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
+        raise ValueError(
+            f"y: a typical distance between limits is {scale:g}, but XGBoost computes with 32-bit floats. Divide y by "
+            "a number of that size."
+        )
+    factor = float(np.ldexp(1.0, -2 * np.frexp(scale)[1]))  # about 1 / scale**2, and exact to multiply by
+    for name in parameters.keys() & UNITS.keys():
+        parameters[name] = parameters[name] * factor * scale ** UNITS[name]
+    return factor
