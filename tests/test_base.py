@@ -58,17 +58,28 @@ def test_text_in_a_list_is_named_by_the_number_of_its_column():
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, XGBIntervalRegressor], ids=lambda cls: cls.__name__)
-def test_a_fit_that_fails_on_its_target_leaves_the_estimator_unfitted(estimator, tmp_path):
+def test_a_fit_that_fails_on_its_target_leaves_the_estimator_as_it_was(estimator, tmp_path):
     if estimator is XGBIntervalRegressor:
         pytest.importorskip("xgboost", reason="XGBoost is optional")
     model = estimator()
     with pytest.raises(ValueError, match="lower"):
         model.fit(X, y[:, ::-1])
-    assert model.n_features_in_ == 2
+    assert vars(model) == vars(estimator())
     with pytest.raises(NotFittedError):
         model.predict(X)
     with pytest.raises(NotFittedError):
         marginwood.save(model, tmp_path / "model.mw")
+    expected = model.fit(X, y).predict(X)
+    with pytest.raises(ValueError, match="lower"):
+        model.fit(X[:, :1], y[:, ::-1])
+    np.testing.assert_array_equal(model.predict(X), expected)
+    with pytest.raises(ValueError, match=r"1 features, but .* is expecting 2"):
+        model.predict(X[:, :1])
+
+
+def test_a_table_refuses_rows_of_another_width():
+    with pytest.raises(ValueError, match="X: expected 2 features, got 1"):
+        fit_tree(y).tree_.predict(X[:, :1])
 
 
 @pytest.mark.parametrize("estimator", [cls for cls in ESTIMATORS if "cv" in cls().get_params()])

@@ -6,7 +6,8 @@ A *path* is a list of models from the simplest to the most complex, one per valu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -33,18 +34,14 @@ LARGEST_SEED = 2**31 - 1
 BLOCK = 4096
 SELECTIONS = ("min", "1se")
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 # Mean scores that differ by less, relatively, differ by rounding: they are tied.
 SCORE_TOLERANCE = 1e-10
 
 
 class IntervalRegressorMixin(RegressorMixin):
-    """The score of every estimator of intervals, whether it is fitted, and that it takes NaN."""
-
-    # What `fit` sets when nothing can fail any more: features are counted before targets are checked.
-    _set_last: ClassVar[str]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._set_last in vars(self)
+    """The score of every estimator of intervals, and that it takes NaN."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -69,6 +66,25 @@ class IntervalRegressorMixin(RegressorMixin):
             1 - (interval MSE of the predictions) / (interval MSE of the best constant).
         """
         return interval_d2_score(y, self.predict(X), sample_weight=sample_weight)
+
+
+def all_or_nothing(fit: Method) -> Method:
+    """A method that, if it fails or is interrupted, leaves its estimator as it was.
+
+    A fitted model whose number of features has changed already would read beyond the rows that it predicts.
+    """
+
+    @wraps(fit)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast("Method", method)
 
 
 class Rows(NamedTuple):

@@ -15,6 +15,7 @@ from marginwood._core.nodes import NODE_DTYPE
 from marginwood.base import (
     IntervalRegressorMixin,
     Rows,
+    all_or_nothing,
     check_features,
     check_rows,
     choose,
@@ -60,12 +61,11 @@ class IntervalDummyRegressor(IntervalRegressorMixin, BaseEstimator):
     ([1.5], (1.0, 2.0))
     """
 
-    _set_last = "constant_"
-
     def __init__(self, *, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:
         self.loss = loss
         self.margin = margin
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IntervalDummyRegressor:
         """Find the best constant.
 
@@ -177,8 +177,6 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
     (8, 1.0)
     """
 
-    _set_last = "estimator_"
-
     def __init__(
         self,
         *,
@@ -196,6 +194,7 @@ class IntervalCART(IntervalRegressorMixin, BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> IntervalCART:
         """Grow the tree and prune it.
 

@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree, subsample
-from marginwood.base import BLOCK, LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
+from marginwood.base import (
+    BLOCK,
+    LARGEST_SEED,
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_features,
+    check_rows,
+)
 from marginwood.checks import check_count, check_number, check_positive
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, IntArray
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
@@ -130,8 +138,6 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
 
-    _set_last = "estimators_"
-
     def __init__(
         self,
         n_estimators: int = 100,
@@ -167,6 +173,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -212,7 +219,6 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         trees, train_score, validation_score = self._boost(training, validation, init, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
             del trees[np.argmin(validation_score) + 1 :]
-        # All at once: a fit that is interrupted leaves the model as it was.
         self.init_, self.estimators_, self._seed = init, trees, seed
         self.train_score_, self.validation_score_ = np.array(train_score), np.array(validation_score)
         self.n_estimators_ = len(trees)

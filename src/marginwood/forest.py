@@ -24,6 +24,7 @@ from marginwood.base import (
     BLOCK,
     LARGEST_SEED,
     IntervalRegressorMixin,
+    all_or_nothing,
     check_features,
     check_rows,
     copy_feature_names,
@@ -119,8 +120,6 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
-    _set_last = "estimators_"
-
     def __init__(
         self,
         n_estimators: int = 100,
@@ -162,6 +161,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginIntervalForest:
         """Grow the forest.
 
@@ -266,6 +266,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         _, intervals, weight = training.rows.take(is_scored)
         return metric(intervals, self.oob_prediction_[is_scored], sample_weight=weight)
 
+    @all_or_nothing
     def tune_oob(
         self,
         X: Any,

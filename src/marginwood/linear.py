@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood.base import (
     IntervalRegressorMixin,
     Rows,
+    all_or_nothing,
     check_features,
     check_rows,
     check_selection,
@@ -73,8 +74,6 @@ class _Task(NamedTuple):
 
 class _L1Model(IntervalRegressorMixin, BaseEstimator):
     """What both estimators share."""
-
-    _set_last = "coef_"
 
     def predict(self, X: Any) -> FloatArray:
         """Predict ``intercept_ + X @ coef_``.
@@ -180,6 +179,7 @@ class L1IntervalRegression(_L1Model):
         self.tol = tol
         self.max_iter = max_iter
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> L1IntervalRegression:
         """Find the weights.
 
@@ -293,6 +293,7 @@ class L1IntervalRegressionCV(_L1Model):
         self.tol = tol
         self.max_iter = max_iter
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> L1IntervalRegressionCV:
         """Choose the penalty, and find the weights for it.
 

@@ -21,6 +21,7 @@ from marginwood._core.problem import Target
 from marginwood.base import (
     LARGEST_SEED,
     Rows,
+    all_or_nothing,
     check_features,
     check_rows,
     check_selection,
@@ -190,8 +191,6 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
     [1.0, 1.0, 1.0, 1.0]
     """
 
-    _set_last = "best_estimator_"
-
     def __init__(
         self,
         *,
@@ -229,6 +228,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
         self.verbose = verbose
         self.checkpoint = checkpoint
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginIntervalTreeCV:
         """Score all candidates and grow the best one on all data.
 

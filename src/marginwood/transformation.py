@@ -18,6 +18,7 @@ from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood.association import bounded_features, find_split
 from marginwood.base import (
     Rows,
+    all_or_nothing,
     check_features,
     check_rows,
     check_selection,
@@ -135,6 +136,7 @@ class TransformationTree(_TransformationModel):
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TransformationTree:
         """Grow the tree.
 
@@ -224,6 +226,7 @@ class TransformationTreeCV(_TransformationModel):
         self.cv = cv
         self.selection = selection
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TransformationTreeCV:
         """Choose the level of significance, and grow the tree with it.
 

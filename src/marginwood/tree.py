@@ -18,7 +18,14 @@ from marginwood._core.nodes import LEAF, parents
 from marginwood._core.order import sort_features
 from marginwood._core.predict import apply, depths
 from marginwood._core.problem import Target, grow_tree
-from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, check_features, check_rows, copy_feature_names
+from marginwood.base import (
+    LARGEST_SEED,
+    IntervalRegressorMixin,
+    all_or_nothing,
+    check_features,
+    check_rows,
+    copy_feature_names,
+)
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import check_loss
 from marginwood.options import check_ccp_alpha, growing_options
@@ -87,6 +94,8 @@ class IntervalTree:
 
     def apply(self, X: FloatArray) -> IntArray:
         """The leaf of every row of a checked X."""
+        if X.shape[1] != self.n_features:  # the kernel would read beyond the rows
+            raise ValueError(f"X: expected {self.n_features} features, got {X.shape[1]}.")
         return apply(self.nodes, X)
 
     def predict(self, X: FloatArray) -> FloatArray:
@@ -119,7 +128,6 @@ class IntervalTree:
 class TreeReader(IntervalRegressorMixin):
     """What an estimator reads off its node table ``tree_``."""
 
-    _set_last = "tree_"
     tree_: IntervalTree
 
     def predict(self, X: Any) -> FloatArray:
@@ -312,6 +320,7 @@ class MaxMarginIntervalTree(PruningPathMixin, OptimumReader, BaseEstimator):
         self.ccp_alpha = ccp_alpha
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginIntervalTree:
         """Grow the tree.
 

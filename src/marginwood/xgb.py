@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, Rows, check_features, check_rows
+from marginwood.base import LARGEST_SEED, IntervalRegressorMixin, Rows, all_or_nothing, check_features, check_rows
 from marginwood.checks import check_count, check_positive
 from marginwood.files import write_whole
 from marginwood.intervals import FloatArray
@@ -148,8 +148,6 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
-    _set_last = "booster_"
-
     def __init__(
         self,
         n_estimators: int = 100,
@@ -195,6 +193,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         self.verbose = verbose
         self.xgb_params = xgb_params
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

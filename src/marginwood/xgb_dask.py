@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.base import LARGEST_SEED
+from marginwood.base import LARGEST_SEED, all_or_nothing
 from marginwood.intervals import FloatArray
 from marginwood.xgb import XGBIntervalRegressor, as_features
 
@@ -72,6 +72,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
     True
     """
 
+    @all_or_nothing
     def fit(  # type: ignore[override]
         self,
         X: Any,
