@@ -321,6 +321,24 @@ def test_bad_data_end_with_code_1_and_one_line(call, tmp_path, kind):
     assert not (tmp_path / "m.mw").exists()
 
 
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        ("1\n2.5\n", "not whole numbers in 1 of 2 rows (first: row 1, fold=2.5)"),
+        ("1\n", "expected 2 whole numbers, one per row; got 1 rows"),
+    ],
+    ids=["a fraction", "too few"],
+)
+def test_folds_that_do_not_fit_end_with_code_1_and_their_file(call, tmp_path, folds, message):
+    files = {"features": "a\n1\n2\n", "targets": "lo,up\n1,2\n2,3\n", "folds": f"fold\n{folds}"}
+    for name, content in files.items():
+        (tmp_path / f"{name}.csv").write_text(content)
+    code, _, log = call("benchmark", tmp_path, "--out", tmp_path / "b.svg")
+    assert code == 1
+    assert "folds.csv: " in log
+    assert message in log
+
+
 @pytest.mark.parametrize("form", ["dot", "latex", "rules"])
 def test_show_draws_no_forest_and_says_so(call, tmp_path, form):
     marginwood.save(marginwood.MaxMarginIntervalForest(2).fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "m.mw")
