@@ -299,10 +299,14 @@ def test_bad_usage_ends_with_code_2(call, folder, monkeypatch, kind):
 BAD_DATA = {
     "a text column": (
         "city,lo,up\nBonn,1,2\n",
-        "column 'city', row 1: 'Bonn' is not a number; train without it (--drop 'city')",
+        "column 'city', row 0: 'Bonn' is not a number; train without it (--drop 'city')",
     ),
     "a repeated header": ("a,a,lo,up\n1,2,3,4\n", "more than one column is named 'a'"),
-    "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "upper < lower in 1 of 2 rows"),
+    "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "bad.csv: lower, upper: upper < lower in 1 of 2 rows (first: row 0, "),
+    "text in the same row as crossed ends": (
+        "a,lo,up\n1,five,2\n2,1,2\n",
+        "column 'lo', row 0: 'five' is not a number",
+    ),
     "a missing target column": ("a,lo\n1,2\n", "no column named 'up'"),
     "no rows": ("a,lo,up\n", "no rows"),
     "no features": ("lo,up\n1,2\n", "no columns are left"),

@@ -67,7 +67,7 @@ def test_missing_and_infinite_cells_are_understood(tmp_path):
 def test_a_cell_of_another_type_far_below_is_found(tmp_path):
     table = read(tmp_path, b"a,b\n" + b"1,2\n" * 5000 + b"2.5,x\n")
     assert table.numbers(["a"])[-1] == 2.5
-    with pytest.raises(DataError, match="column 'b', row 5001: 'x' is not a number"):
+    with pytest.raises(DataError, match="column 'b', row 5000: 'x' is not a number"):
         table.numbers(["b"])
 
 
@@ -89,14 +89,14 @@ def test_parquet_keeps_its_types(tmp_path):
     frame.write_parquet(tmp_path / "t.parquet")
     table = read_table(str(tmp_path / "t.parquet"))
     np.testing.assert_array_equal(table.numbers(["a", "b", "c"]), [[1, 1, 1.5], [NAN, 0, NAN]])
-    with pytest.raises(DataError, match="column 'd', row 1: 'x' is not a number"):
+    with pytest.raises(DataError, match="column 'd', row 0: 'x' is not a number"):
         table.numbers(["d"])
 
 
 def test_text_is_refused_where_it_is_used_and_only_there(tmp_path):
     table = read(tmp_path, b"a,city\n1,Bonn\n2,Rome\n")
     assert table.numbers(["a"]).tolist() == [[1], [2]]
-    with pytest.raises(DataError, match="column 'city', row 1: 'Bonn' is not a number; drop it"):
+    with pytest.raises(DataError, match="column 'city', row 0: 'Bonn' is not a number; drop it"):
         table.numbers(["city"], "; drop it")
 
 

@@ -52,7 +52,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         "data",
         metavar="DATA",
         help="CSV, TSV (either may be gzipped) or Parquet file, - for CSV from stdin, or a folder of "
-        f"{FEATURES}, {TARGETS} and perhaps {FOLDS}",
+        f"{FEATURES}, {TARGETS} and perhaps {FOLDS}; errors count the rows below the header from 0",
     )
 
 

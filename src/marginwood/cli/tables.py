@@ -1,7 +1,7 @@
 """Reading and writing tables: CSV, TSV, both gzipped, Parquet, and CSV through pipes.
 
 A cell that is empty or one of `MISSING` is missing. Numbers are parsed column by column when they are asked for, so
-text in a column that nobody uses does no harm.
+text in a column that nobody uses does no harm. Errors count rows from 0, as those of the library do.
 """
 
 from __future__ import annotations
@@ -89,9 +89,8 @@ class Table:
                 parsed = parsed.fill_null(text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False))
             bad = parsed.is_null() & ~text.is_in(MISSING)
             if bad.any():
-                row = odd.arg_true()[bad.arg_true()[0]] + 1
-                cell = cells[row - 1]
-                raise DataError(f"{self.source}: column {name!r}, row {row}: {cell!r:.60} is not a number{hint}")
+                row = odd.arg_true()[bad.arg_true()[0]]
+                raise DataError(f"{self.source}: column {name!r}, row {row}: {cells[row]!r:.60} is not a number{hint}")
             numbers = numbers.scatter(odd.arg_true(), parsed)
         return numbers.fill_null(np.nan).to_numpy()
 
