@@ -307,6 +307,7 @@ BAD_DATA = {
         "a,lo,up\n1,five,2\n2,1,2\n",
         "column 'lo', row 0: 'five' is not a number",
     ),
+    "a row that is cut off": ("a,lo,up\n1,0,1\n2,2,3\n3,60", "bad.csv: row 2 has 2 of 3 fields; "),
     "a missing target column": ("a,lo\n1,2\n", "no column named 'up'"),
     "no rows": ("a,lo,up\n", "no rows"),
     "no features": ("lo,up\n1,2\n", "no columns are left"),

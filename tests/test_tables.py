@@ -131,6 +131,47 @@ def test_what_is_no_table_is_refused_with_its_name(tmp_path, content, message):
         read(tmp_path, content)
 
 
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        (b"a,b,c\n1,2,3\n4,5", "row 1 has 2 of 3"),
+        (b"a,b,c\n1,2,\n4\n7,8,9\n", "row 1 has 1 of 3"),
+        (b"a,b,c\n1,2,3\n\n7,8,9\n", "row 1 has 0 of 3"),
+        (b"a,b,c\n1,2,x\n4,5\n", "row 1 has 2 of 3"),
+        (b"a,b,c\n1,2,3\n4,5\n\n", "row 1 has 2 of 3"),
+        (b"a\tb\tc\r\n1\t2\t3\r\n4\t5\r\n", "row 1 has 2 of 3"),
+        (b'\xef\xbb\xbfa,"b,",c\n1,"2\n,",3\n4,"5,"\n', "row 1 has 2 of 3"),
+        (gzip.compress(b"a;b;c\n1;2;3\n4;5"), "row 1 has 2 of 3"),
+    ],
+    ids=["cut off", "after an open end", "blank line", "text", "blank line at the end", "tabs", "quotes", "gz"],
+)
+def test_a_row_with_fewer_fields_than_the_header_is_refused(tmp_path, content, where):
+    with pytest.raises(DataError, match=f"table.csv: {where} fields; a cell may be empty, but its '.*' must be there"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b\n1,2\n3,\n",
+        b"a,b\n1,2\n3,",
+        b"a;b\r\n1;2\r\n3;\r\n\r\n",
+        b"a\tb\n1\t2\n3\t\n\n",
+        b"a,b\n1,2\n3,NA\n",
+        b'"a","b"\n"1","2"\n"3",\n',
+        b'a,b,"c,"\n1,2,"""x"",\n\n"\n3,,\n',
+        b'a,b,c,d\n1,2,5",6"\n3,,,\n',
+    ],
+    ids=["newline", "cut off", "CRLF", "tab", "NA", "quotes", "quoted separators", "inches"],
+)
+def test_an_empty_last_cell_is_missing(tmp_path, content):
+    np.testing.assert_array_equal(read(tmp_path, content).numbers(["a", "b"]), [[1, 2], [3, NAN]])
+
+
+def test_blank_lines_of_a_single_column_are_missing_cells(tmp_path):
+    np.testing.assert_array_equal(read(tmp_path, b"a\n1\n\n3\n").numbers(["a"]), [[1], [NAN], [3]])
+
+
 def test_thousands_of_columns_are_read(tmp_path):
     values = np.arange(12_000.0).reshape(3, 4000)
     header = ",".join(f"x{i}" for i in range(4000))
