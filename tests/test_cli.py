@@ -299,10 +299,15 @@ def test_bad_usage_ends_with_code_2(call, folder, monkeypatch, kind):
 BAD_DATA = {
     "a text column": (
         "city,lo,up\nBonn,1,2\n",
-        "column 'city', row 1: 'Bonn' is not a number; train without it (--drop 'city')",
+        "column 'city', row 0: 'Bonn' is not a number; train without it (--drop 'city')",
     ),
     "a repeated header": ("a,a,lo,up\n1,2,3,4\n", "more than one column is named 'a'"),
-    "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "upper < lower in 1 of 2 rows"),
+    "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "bad.csv: lower, upper: upper < lower in 1 of 2 rows (first: row 0, "),
+    "text in the same row as crossed ends": (
+        "a,lo,up\n1,five,2\n2,1,2\n",
+        "column 'lo', row 0: 'five' is not a number",
+    ),
+    "a row that is cut off": ("a,lo,up\n1,0,1\n2,2,3\n3,60", "bad.csv: row 2 has 2 of 3 fields; "),
     "a missing target column": ("a,lo\n1,2\n", "no column named 'up'"),
     "no rows": ("a,lo,up\n", "no rows"),
     "no features": ("lo,up\n1,2\n", "no columns are left"),
@@ -319,6 +324,24 @@ def test_bad_data_end_with_code_1_and_one_line(call, tmp_path, kind):
     assert log.splitlines()[-1].startswith("marginwood: error: ")
     assert message in log.splitlines()[-1]
     assert not (tmp_path / "m.mw").exists()
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        ("1\n2.5\n", "not whole numbers in 1 of 2 rows (first: row 1, fold=2.5)"),
+        ("1\n", "expected 2 whole numbers, one per row; got 1 rows"),
+    ],
+    ids=["a fraction", "too few"],
+)
+def test_folds_that_do_not_fit_end_with_code_1_and_their_file(call, tmp_path, folds, message):
+    files = {"features": "a\n1\n2\n", "targets": "lo,up\n1,2\n2,3\n", "folds": f"fold\n{folds}"}
+    for name, content in files.items():
+        (tmp_path / f"{name}.csv").write_text(content)
+    code, _, log = call("benchmark", tmp_path, "--out", tmp_path / "b.svg")
+    assert code == 1
+    assert "folds.csv: " in log
+    assert message in log
 
 
 @pytest.mark.parametrize("form", ["dot", "latex", "rules"])

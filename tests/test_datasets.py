@@ -194,6 +194,13 @@ def test_folds_may_be_absent(tmp_path):
         ({"features": "a,b\n1,2\n1\n"}, r"features.csv: expected 2 columns, got 1 in row 1"),
         ({"features": "a\nx\n"}, r"features.csv: could not convert string to float: 'x' in row 0"),
         ({"folds": "fold\n1\n"}, "expected one number of rows"),
+        ({"folds": "fold\n1\n2.5\n1\n"}, r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 1, fold=2.5\)"),
+        ({"folds": "fold\n1\n2\nNA\n"}, r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 2, fold=nan\)"),
+        ({"folds": "fold\nInf\n2\n1\n"}, r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 0, fold=inf\)"),
+        ({"features": ""}, "features.csv: empty, .* expected a header"),
+        ({"targets": ""}, "targets.csv: empty, .* expected a header"),
+        ({"targets": "\n\n"}, "targets.csv: empty, .* expected a header"),
+        ({"folds": '""\n1\n2\n1\n'}, "folds.csv: .* without names; expected a header"),
         ({"targets": "lower,upper\n2,1\n1,1\n1,1\n"}, "lower, upper: upper < lower in 1 of 3"),
         ({"targets": "target\n2\n1\n1\n"}, "targets.csv: expected two columns, lower and upper ends; got 1"),
     ],
@@ -211,6 +218,12 @@ def test_an_npz_file_is_read(tmp_path):
     np.testing.assert_array_equal(data.y, y)
     assert data.folds.max() == 5
     assert (data.feature_names, data.name) == (["a", "b"], "sine")
+
+
+def test_folds_of_an_npz_file_that_are_not_whole_numbers_are_refused(tmp_path):
+    np.savez(tmp_path / "toy.npz", X=[[1.0], [2.0]], y=[1.0, 2.0], folds=[1, 2.5])
+    with pytest.raises(ValueError, match=r"toy.npz: folds are not whole numbers in 1 of 2 rows \(first: row 1"):
+        load_npz(tmp_path / "toy.npz")
 
 
 def test_an_npz_file_without_targets_or_with_pickles_is_refused(tmp_path):

@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
 from marginwood.archives import fetch_files
-from marginwood.intervals import FloatArray, as_numbers, check_intervals, make_intervals
+from marginwood.intervals import FloatArray, IntArray, as_numbers, check_intervals, make_intervals, raise_first
 
 __all__ = [
     "fetch_paper_data",
@@ -38,9 +38,7 @@ __all__ = [
 ]
 
 FEATURE_MAX = 10.0
-SHIFT_SD = 0.2
-N_DRAWS = 10
-DRAW_SD = 0.3
+SHIFT_SD, DRAW_SD, N_DRAWS = 0.2, 0.3, 10
 OPEN_SHARE = 0.2
 
 PAPER_DATA_URL = "https://git.io/mmit-data"
@@ -50,11 +48,10 @@ MISSING = ("", "na", "n/a", "nan", "null", "none")
 BOOLEANS = {"true": "1", "false": "0"}
 
 RandomState = int | np.random.RandomState | None
+Samples = tuple[FloatArray, FloatArray]  # X and y
 
 
-def make_sine(
-    n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
-) -> tuple[FloatArray, FloatArray]:
+def make_sine(n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None) -> Samples:
     """Simulate intervals around the sine of the first feature.
 
     Parameters
@@ -85,9 +82,7 @@ def make_sine(
     return _simulate(np.sin, n_samples, n_features, random_state)
 
 
-def make_absolute(
-    n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
-) -> tuple[FloatArray, FloatArray]:
+def make_absolute(n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None) -> Samples:
     """Simulate intervals around the distance of the first feature from 5.
 
     Parameters
@@ -116,9 +111,7 @@ def make_absolute(
     return _simulate(distance_from_middle, n_samples, n_features, random_state)
 
 
-def make_linear(
-    n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
-) -> tuple[FloatArray, FloatArray]:
+def make_linear(n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None) -> Samples:
     """Simulate intervals around a fifth of the first feature.
 
     Parameters
@@ -156,7 +149,7 @@ def make_intervals_from_regression(
     right: float = 0.1,
     uncensored: float = 0.0,
     random_state: RandomState = None,
-) -> tuple[FloatArray, FloatArray]:
+) -> Samples:
     """Turn an ordinary regression data set into one with interval targets.
 
     Every row gets an interval around its value, whose two sides are uniform on ``(0, width)`` in units of the
@@ -245,7 +238,8 @@ def load_folder(path: str | os.PathLike[str]) -> Bunch:
     ends, y = _read_csv(targets)
     if len(ends) != 2:
         raise ValueError(f"{targets}: expected two columns, lower and upper ends; got {len(ends)}.")
-    return _bunch(Path(path), X, make_intervals(*y.T), _read_csv(folds)[1] if folds.exists() else None, names)
+    numbers = check_folds(_read_csv(folds)[1], folds) if folds.exists() else None
+    return _bunch(Path(path), X, make_intervals(*y.T), numbers, names)
 
 
 def load_npz(path: str | os.PathLike[str]) -> Bunch:
@@ -279,7 +273,7 @@ def load_npz(path: str | os.PathLike[str]) -> Bunch:
         if not {"X", "y"} <= set(arrays.files):
             raise ValueError(f"{path}: expected arrays X and y, got {', '.join(arrays.files) or 'none'}.")
         X, y = arrays["X"], arrays["y"]
-        folds = arrays["folds"] if "folds" in arrays.files else None
+        folds = check_folds(arrays["folds"], path) if "folds" in arrays.files else None
         names = arrays["feature_names"].tolist() if "feature_names" in arrays.files else None
     return _bunch(path, X, y, folds, names)
 
@@ -335,8 +329,10 @@ def fetch_paper_data(
 def _read_csv(path: Path) -> tuple[list[str], FloatArray]:
     """Names and numbers of the named columns of a csv file."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        header, *lines = [line for line in csv.reader(file) if line]
-    header = [name.strip() for name in header]
+        lines = [line for line in csv.reader(file) if line]
+    header = [name.strip() for name in lines.pop(0)] if lines else []
+    if not any(header):
+        raise ValueError(f"{path}: empty, or without names; expected a header of column names above the rows.")
     values = np.empty((len(lines), sum(map(bool, header))))
     for row, line in enumerate(lines):
         if len(line) != len(header):
@@ -354,10 +350,16 @@ def _number(cell: str) -> float:
     return np.nan if text in MISSING else float(BOOLEANS.get(text, cell))
 
 
-def _bunch(path: Path, X: Any, y: Any, folds: Any, feature_names: list[str] | None) -> Bunch:
+def check_folds(folds: Any, source: Path | str) -> IntArray:
+    """Numbers of folds as integers; raises for others, naming where they come from and the first row."""
+    fold = as_numbers(folds, "folds").ravel()
+    raise_first(~np.isfinite(fold) | (fold != np.round(fold)), f"{source}: folds are not whole numbers", fold=fold)
+    return fold.astype(np.int64)
+
+
+def _bunch(path: Path, X: Any, y: Any, folds: IntArray | None, feature_names: list[str] | None) -> Bunch:
     """A data set of checked parts."""
     X, y = as_numbers(X, "X"), check_intervals(y)
-    folds = None if folds is None else as_numbers(folds, "folds").astype(np.int64).ravel()
     lengths = {"X": len(X), "y": len(y)} | ({} if folds is None else {"folds": len(folds)})
     if len(set(lengths.values())) > 1:
         raise ValueError(f"{path}: expected one number of rows, got {lengths}.")
@@ -374,9 +376,7 @@ def fifth(x: FloatArray) -> FloatArray:
     return x / 5
 
 
-def _simulate(
-    signal: Callable[[FloatArray], FloatArray], n_samples: int, n_features: int, random_state: RandomState
-) -> tuple[FloatArray, FloatArray]:
+def _simulate(signal: Callable[..., FloatArray], n_samples: int, n_features: int, random_state: RandomState) -> Samples:
     """Features and intervals around `signal` of the first feature."""
     for name, count in (("n_samples", n_samples), ("n_features", n_features)):
         if count < 1:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from marginwood.cli.errors import DataError, UsageError
 from marginwood.cli.tables import Table, read_table
-from marginwood.datasets import FOLDER_FILES
-from marginwood.intervals import FloatArray, censoring_kind, from_events, make_intervals
+from marginwood.datasets import FOLDER_FILES, check_folds
+from marginwood.intervals import FloatArray, IntArray, censoring_kind, from_events, make_intervals
 
 __all__ = ["TEXT_HINT", "Data", "add_data", "add_features", "add_target", "open_features", "read_data"]
 
@@ -34,7 +33,7 @@ class Data(NamedTuple):
     X: FloatArray
     y: FloatArray
     target: dict[str, str]
-    folds: npt.NDArray[np.int64] | None
+    folds: IntArray | None
 
     def notes(self) -> dict[str, Any]:
         """What a model file says about the data that it was trained on."""
@@ -53,7 +52,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         "data",
         metavar="DATA",
         help="CSV, TSV (either may be gzipped) or Parquet file, - for CSV from stdin, or a folder of "
-        f"{FEATURES}, {TARGETS} and perhaps {FOLDS}",
+        f"{FEATURES}, {TARGETS} and perhaps {FOLDS}; errors count the rows below the header from 0",
     )
 
 
@@ -124,12 +123,11 @@ def _read_folder(folder: Path, name: str) -> Table:
     return read_table(str(folder / name))
 
 
-def _read_folds(folder: Path, n_rows: int) -> npt.NDArray[np.int64]:
+def _read_folds(folder: Path, n_rows: int) -> IntArray:
     table = read_table(str(folder / FOLDS))
-    folds = table.numbers(table.names[:1]).ravel()
-    if len(folds) != n_rows or not (folds == np.round(folds)).all():
-        raise DataError(f"{table.source}: expected {n_rows} whole numbers, one per row")
-    return folds.astype(np.int64)
+    if len(table) != n_rows:
+        raise DataError(f"{table.source}: expected {n_rows} whole numbers, one per row; got {len(table)} rows")
+    return check_folds(table.numbers(table.names[:1]), table.source)
 
 
 def _read_target(table: Table, target: dict[str, str]) -> FloatArray:

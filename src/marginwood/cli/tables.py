@@ -1,7 +1,7 @@
 """Reading and writing tables: CSV, TSV, both gzipped, Parquet, and CSV through pipes.
 
 A cell that is empty or one of `MISSING` is missing. Numbers are parsed column by column when they are asked for, so
-text in a column that nobody uses does no harm.
+text in a column that nobody uses does no harm. Errors count rows from 0, as those of the library do.
 """
 
 from __future__ import annotations
@@ -89,9 +89,8 @@ class Table:
                 parsed = parsed.fill_null(text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False))
             bad = parsed.is_null() & ~text.is_in(MISSING)
             if bad.any():
-                row = odd.arg_true()[bad.arg_true()[0]] + 1
-                cell = cells[row - 1]
-                raise DataError(f"{self.source}: column {name!r}, row {row}: {cell!r:.60} is not a number{hint}")
+                row = odd.arg_true()[bad.arg_true()[0]]
+                raise DataError(f"{self.source}: column {name!r}, row {row}: {cells[row]!r:.60} is not a number{hint}")
             numbers = numbers.scatter(odd.arg_true(), parsed)
         return numbers.fill_null(np.nan).to_numpy()
 
@@ -124,7 +123,7 @@ def _read_parquet(source: str, content: bytes) -> Table:
 def _read_csv(source: str, content: bytes) -> Table:
     pl = polars()
     try:
-        lines = io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")
+        lines = _decode(content)
         separator = max(SEPARATORS, key=re.sub('"[^"]*"', "", lines.readline()).count)
         lines.seek(0)
         names = [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
@@ -133,12 +132,13 @@ def _read_csv(source: str, content: bytes) -> Table:
         if all(_is_number(name) for name in names):
             raise DataError(f"{source}: line 1 holds numbers ({', '.join(names[:3])}); a header is needed")
         if content.endswith((b"\n\n", b"\n\r\n")) and len(names) > 1:  # blank lines at the end are no rows
-            content = content.rstrip()
+            content = content.rstrip(b" \r\n")  # not tabs: they may end empty cells
         try:
             frame = pl.read_csv(content, separator=separator, null_values="NA", infer_schema_length=1000)
         except pl.exceptions.PolarsError:
             # A later cell is of another type. All as text takes three times as long.
             frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
+        _check_fields(source, content, separator, frame)
     except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
         reason = _first_line(error)
         reason = "not UTF-8 text; save it as UTF-8" if "utf" in reason else reason
@@ -146,6 +146,25 @@ def _read_csv(source: str, content: bytes) -> Table:
     if frame.width != len(names):
         raise DataError(f"{source}: {len(names)} names in the header, {frame.width} columns")
     return Table(source, names, frame, decimal_comma=separator == ";")
+
+
+def _decode(content: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")
+
+
+def _check_fields(source: str, content: bytes, separator: str, frame: Any) -> None:
+    """Raise at the first row with fewer fields than the header, whose last cells polars takes for empty ones."""
+    n_fields = frame.width
+    if n_fields == 1 or not frame.to_series(-1).null_count():
+        return
+    # Longer rows are refused already, so the number of separators tells, far faster than csv does.
+    bare = re.sub(b'"[^"]*"', b"", content)
+    if bare.count(separator.encode()) == (len(frame) + 1) * (n_fields - 1):
+        return
+    for row, fields in enumerate(csv.reader(_decode(content), delimiter=separator), -1):  # -1 is the header
+        if len(fields) < n_fields:
+            advice = f"a cell may be empty, but its {separator!r} must be there"
+            raise DataError(f"{source}: row {row} has {len(fields)} of {n_fields} fields; {advice}")
 
 
 def _is_number(text: str) -> bool:
