@@ -1,5 +1,7 @@
 """What all estimators share."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -12,6 +14,10 @@ from marginwood.xgb import XGBIntervalRegressor
 
 X, y = make_sine(40, 2, random_state=0)
 ESTIMATORS = [getattr(marginwood, name) for name in marginwood.__all__ if hasattr(getattr(marginwood, name), "predict")]
+
+
+def seed_of(estimator):
+    return {"random_state": 0} if "random_state" in estimator().get_params() else {}
 
 
 def fit_tree(y):
@@ -121,3 +127,26 @@ def test_results_that_a_fit_does_not_make_are_not_left_from_another():
     cart = marginwood.IntervalCART(cv=3).fit(X, y)
     assert hasattr(cart, "mse_path_")
     assert not {"alphas_", "mse_path_"} & vars(cart.set_params(cv=None).fit(X, y)).keys()
+
+
+def test_what_is_masked_is_missing():
+    masked = np.ma.masked_array([[1.0], [2.0], [-999.0], [4.0]], mask=[[0], [0], [1], [0]])
+    tree = marginwood.MaxMarginIntervalTree().fit(masked, [0.0, 0.0, 10.0, 10.0])
+    assert tree.tree_.saw_missing.all()
+    assert tree.predict(masked).tolist() == [0.0, 0.0, 10.0, 10.0]
+
+
+@pytest.mark.parametrize("library", [None, "pandas", "polars"])
+def test_dates_are_no_numbers(library):
+    days = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[ms]")
+    frame = days[:, np.newaxis] if library is None else pytest.importorskip(library).DataFrame({"day": days})
+    where = "it" if library is None else "column 'day'"
+    with pytest.raises(TypeError, match=f"X: {where} holds dates or durations. Make them numbers"):
+        marginwood.MaxMarginIntervalTree().fit(frame, [0.0, 0.0, 10.0, 10.0])
+
+
+@pytest.mark.parametrize("estimator", [cls for cls in ESTIMATORS if "margin" in cls().get_params()])
+def test_a_margin_may_be_a_number_of_any_type(estimator):
+    expected = estimator(margin=0.25, **seed_of(estimator)).fit(X, y).predict(X)
+    for margin in (Fraction(1, 4), np.float32(0.25)):
+        np.testing.assert_array_equal(estimator(margin=margin, **seed_of(estimator)).fit(X, y).predict(X), expected)

@@ -191,7 +191,7 @@ def changed(path, value):
         (COLUMNS, {}, "."),
         (COLUMNS, [], "."),
         (("model", "margin"), {"__class__": "float", "text": "1e5"}, "KeyError"),
-        (("model", "n_jobs"), 10**9, "n_jobs"),
+        (("model", "n_jobs"), "many", "not supported between"),
     ],
 )
 def test_a_damaged_dictionary_raises_and_says_so(path, value, message):
@@ -247,3 +247,9 @@ def test_ensembles_of_one_row_survive():
     for model in (MaxMarginIntervalForest(n_estimators=2), MaxMarginIntervalBoosting(n_estimators=2)):
         model.fit([[1.0]], [(2.0, inf)])
         assert_same(model, through_json(model), np.array([[0.0], [nan]]))
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(10**9, 1024), (-5000, -5000), (None, None), (2, 2)])
+def test_no_state_asks_for_a_million_threads(n_jobs, expected):
+    forest = MaxMarginIntervalForest(2, random_state=0).fit(X, y).set_params(n_jobs=n_jobs)
+    assert from_dict(to_dict(forest)).n_jobs == expected

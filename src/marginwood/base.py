@@ -108,7 +108,10 @@ class Rows(NamedTuple):
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
-    """X as a C-contiguous, writeable float64 array; NaN and infinities are data."""
+    """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.astype(np.float64).filled(np.nan)
+    _refuse_times(X)
     try:
         X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
     except (TypeError, ValueError) as error:
@@ -118,6 +121,15 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray
     if len(X) > MAX_SAMPLES:
         raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {len(X)}.")
     return np.require(X, requirements="W")
+
+
+def _refuse_times(X: Any) -> None:
+    """Raise a TypeError if X holds dates or durations: as numbers they depend on the unit that they are kept in."""
+    dtypes = getattr(X, "dtypes", [getattr(X, "dtype", None)])
+    for column, dtype in enumerate(dtypes):
+        if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
+            where = f"column {X.columns[column]!r} holds" if hasattr(X, "columns") else "it holds"
+            raise TypeError(f"X: {where} dates or durations. Make them numbers, for instance days since a date.")
 
 
 def _refuse_text(X: Any) -> None:

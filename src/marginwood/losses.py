@@ -97,7 +97,7 @@ def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:
     """
     if margin == 0:
         return intervals
-    row_margin = np.where(intervals[:, 0] == intervals[:, 1], 0.0, margin)
+    row_margin = np.where(intervals[:, 0] == intervals[:, 1], 0.0, float(margin))
     starts: FloatArray = intervals + np.column_stack([row_margin, -row_margin])
     return starts
 

@@ -132,8 +132,8 @@ def _decode(state: Any, n_features: int) -> Any:
         raise ValueError("parts of the model have different numbers of features.")
     if not isinstance(content.get("tree_"), IntervalTree | None):
         raise ValueError("a tree has no node table.")
-    if abs(content.get("n_jobs") or 1) > MAX_JOBS:
-        raise ValueError(f"n_jobs is beyond {MAX_JOBS}.")
+    if content.get("n_jobs") is not None:
+        content["n_jobs"] = min(content["n_jobs"], MAX_JOBS)  # whatever the file says
     cls = getattr(importlib.import_module(f"marginwood.{ESTIMATORS[kind]}"), kind)
     estimator = cls.__new__(cls)
     vars(estimator).update(content)

@@ -31,17 +31,12 @@ def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: 
 
 
 def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Split off a random share of the rows, for validation; rows of weight 0 count as absent."""
+    """Split off a random share of the rows that say something, for validation; rows of weight 0 count as absent."""
     training = training.weighted()
-    n_rows = len(training.X)
-    n_held_out = math.ceil(fraction * n_rows)
-    if n_held_out >= n_rows:
-        raise ValueError(f"validation_fraction: {fraction} of {n_rows} samples leaves none to train on.")
-    rows = np.random.RandomState(seed).permutation(n_rows)
-    kept, held_out = training.take(np.sort(rows[n_held_out:])), training.take(np.sort(rows[:n_held_out]))
-    if not np.isfinite(kept.intervals).any():
-        raise ValueError(
-            f"validation_fraction: all {len(kept.X)} samples that {fraction} leaves to train on are (-inf, inf). Pass "
-            "validation data of your own, or a smaller share."
-        )
-    return kept, held_out
+    candidates = np.flatnonzero(np.isfinite(training.intervals).any(axis=1))
+    n_held_out = math.ceil(fraction * len(candidates))
+    if n_held_out >= len(candidates):
+        raise ValueError(f"validation_fraction: {fraction} of {len(candidates)} samples leaves none to train on.")
+    held_out = np.zeros(len(training.X), dtype=np.bool_)
+    held_out[np.random.RandomState(seed).permutation(candidates)[:n_held_out]] = True
+    return training.take(~held_out), training.take(held_out)
