@@ -178,6 +178,57 @@ def test_too_few_rounds_warn():
         L1IntervalRegression(alpha=1e-4, max_iter=1, tol=1e-12).fit(X, y)
 
 
+def test_a_penalty_below_rounding_ends_early_and_warns():
+    X, y = mixed_problem(30, 5, 0)
+    model = L1IntervalRegression(alpha=1e-17, tol=1e-13)
+    with pytest.warns(ConvergenceWarning, match=r"above tol=1e-13, after \d+ rounds .* Rounding hides"):
+        model.fit(X, y)
+    assert model.n_iter_ < 10 * len(model.alphas_)
+    assert 1e-13 < model.dual_gaps_.max() < 1e-4
+
+
+BALANCED = [
+    (
+        [[2], [0], [0], [2], [0], [1], [0], [1], [2], [0]],
+        [(-1, 1), (0, 2), (-1, 1), (-2, 0), (-1, inf), (-2, 0), (-3, -1), (-1, 1), (-1, 1), (-3, -1)],
+    ),
+    ([[0], [1], [2]] * 4, [0] * 6 + [1] * 6),
+    ([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, [0, 1, 1, 0] * 5),
+    (np.repeat([[0.1], [0.3], [0.7]], 200, axis=0) + 1e6, np.tile([0.1, 0.8], 300) - 1e6),
+]
+
+
+@pytest.mark.parametrize(("X", "y"), BALANCED)
+def test_features_that_do_not_go_with_the_target_get_no_weight(X, y):
+    for alpha in (1.0, 1e-20):
+        model = L1IntervalRegression(alpha=alpha).fit(X, y)
+        assert model.alpha_max_ == 0
+        assert not model.coef_.any()
+    search = L1IntervalRegressionCV(n_alphas=20, cv=3).fit(X, y)
+    assert not search.coef_path_.any()
+    assert search.n_iter_ == 0
+
+
+@given(
+    rows=st.lists(st.tuples(*[st.integers(0, 3)] * 2, st.integers(-3, 3), st.integers(0, 2)), min_size=5, max_size=30),
+    one_sided=st.sets(st.integers(0, 29), max_size=5),
+)
+def test_small_integers_take_few_rounds(rows, one_sided):
+    X, lower, width = np.split(np.array(rows, dtype=float), [2, 3], axis=1)
+    y = np.column_stack([lower, lower + width])
+    y[[row for row in one_sided if row < len(y)], 1] = inf
+    search = L1IntervalRegressionCV(n_alphas=10, cv=3, max_iter=20).fit(X, y)  # else it would warn
+    assert np.isfinite([*search.coef_, search.intercept_]).all()
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200])
+def test_targets_whose_squares_vanish_are_fitted(scale):
+    y = np.tile([0.0, scale], 5)
+    for model in (L1IntervalRegression(), L1IntervalRegressionCV(cv=3)):
+        prediction = model.fit(np.arange(10.0)[:, None], y).predict([[0.0], [9.0]])
+        assert ((prediction >= 0) & (prediction <= scale)).all()
+
+
 @pytest.mark.parametrize("bad", [nan, inf, -inf])
 def test_features_that_are_not_finite_are_refused_with_advice(bad):
     X, y = mixed_problem(20, 3, 0)

@@ -221,6 +221,24 @@ def test_one_kind_of_censoring_falls_back_to_the_least_extreme_limit(y):
     assert tree.get_n_leaves() == 1
 
 
+def extreme_weights(n):
+    """Weights that vanish beside one another."""
+    return st.lists(st.sampled_from([1e-200, 1e-6, 1.0, 1e6, 1e200]), min_size=n, max_size=n).map(np.array)
+
+
+@pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
+@given(problem=tree_problems(extreme_weights), alpha=st.sampled_from([0.05, 1.0]))
+def test_any_weights_give_finite_predictions_between_the_limits(problem, alpha):
+    X, y, weights = problem
+    tree = TransformationTree(alpha=alpha, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
+    limits = y[np.isfinite(y)]
+    prediction = tree.predict(X)
+    rounding = 1e-9 * (1 + np.abs(limits).max())
+    assert (prediction >= limits.min() - rounding).all()
+    assert (prediction <= limits.max() + rounding).all()
+    assert np.isfinite(tree.tree_.impurity).all()
+
+
 @pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
 @given(problem=tree_problems(), alpha=st.sampled_from([0.05, 1.0]))
 def test_any_data_gives_finite_predictions_between_the_limits(problem, alpha):
@@ -237,6 +255,40 @@ def test_any_data_gives_finite_predictions_between_the_limits(problem, alpha):
     counts = np.bincount(tree.apply(X)[kept], minlength=tree.tree_.node_count)
     is_leaf = tree.tree_.children_left == -1
     np.testing.assert_array_equal(counts[is_leaf], tree.tree_.n_node_samples[is_leaf])
+
+
+@pytest.mark.parametrize("light", [1e-6, 1e-200])
+def test_a_row_of_next_to_no_weight_leaves_the_others_as_they_are(light):
+    y = np.array([[0, 0], [-inf, -1]])
+    tree = TransformationTree().fit([[0.0], [1.0]], y, sample_weight=[1 / light, light])
+    np.testing.assert_allclose(tree.predict([[0.0], [1.0]]), 0, atol=1e-6)
+    assert np.isfinite(tree.tree_.impurity).all()
+    value, step = np.random.default_rng(0).normal(size=40), np.repeat([0.0, 3.0], 20)
+    heavy = TransformationTree(alpha=1.0).fit(
+        np.append(step, 9)[:, None], np.append(value + step, 50), sample_weight=np.append(np.ones(40), light)
+    )
+    assert heavy.tree_.threshold[0] == 1.5
+
+
+def test_the_unit_of_a_node_does_not_change_its_leaves():
+    X, y = step_problem(120)
+    far = np.vstack([y * 1e-200, np.tile([1.0, 1.5], (60, 1))])
+    X = np.column_stack([np.vstack([X, X[:60]]), np.repeat([0, 1], [120, 60])])
+    near = TransformationTree(alpha=0.5).fit(X[:120], y)
+    tree = TransformationTree(alpha=0.5).fit(X, far)
+    assert tree.tree_.feature[0] == 3
+    np.testing.assert_allclose(tree.predict(X[:120]) * 1e200, near.predict(X[:120]), rtol=1e-9)
+
+
+def test_impurities_are_in_units_of_all_targets():
+    x = np.repeat([0.0, 1.0], 30)[:, None]
+    y = np.random.default_rng(0).normal(size=60) * np.where(x[:, 0], 1, 0.01) + 5 * x[:, 0]
+    tree = TransformationTree().fit(x, y).tree_
+    assert tree.node_count == 3
+    units = (y - np.median(y)) / np.abs(y - np.median(y)).max()
+    for node, rows in enumerate([slice(None), slice(30), slice(30, None)]):
+        log_density = norm.logpdf(units[rows], units[rows].mean(), units[rows].std())
+        np.testing.assert_allclose(tree.impurity[node], -log_density.sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e-100), (0.0, 1e100)])

@@ -43,18 +43,20 @@ def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArr
     """Adjusted log p-values of the association of every feature with the scores.
 
     Over all permutations of the scores, ``sum_i w_i x_i score_i`` has variance ``Sxx Sss / (W - 1)`` around its mean,
-    where Sxx and Sss are weighted sums of squared deviations and W is the total weight. Constant features get 0.
+    where Sxx and Sss are weighted sums of squared deviations and W is the total weight. Standardised, it is the
+    correlation times ``sqrt(W - 1)``. Constant features get 0.
     """
     observed = ~np.isnan(X)
     weights = np.where(observed, weight[:, np.newaxis], 0.0)
     total = np.maximum(weights.sum(axis=0), TINY)
+    share = weights / total
     X = np.where(observed, X, 0.0)
-    X = np.where(observed, X - (weights * X).sum(axis=0) / total, 0.0)
-    deviations = scores[:, np.newaxis] - weights.T.dot(scores) / total
-    spread = (weights * X**2).sum(axis=0)
-    variance = spread * (weights * deviations**2).sum(axis=0) / np.maximum(total - 1, TINY)
-    constant = (spread <= 1e-24 * total) | (variance == 0)
-    statistic = np.abs((weights * X * deviations).sum(axis=0)) / np.sqrt(np.where(constant, 1.0, variance))
+    X = np.where(observed, X - (share * X).sum(axis=0), 0.0)
+    deviations = scores[:, np.newaxis] - share.T.dot(scores)
+    spread, score_spread = (share * X**2).sum(axis=0), (share * deviations**2).sum(axis=0)
+    constant = (spread <= 1e-24) | (score_spread == 0)
+    scale = np.where(constant, 1.0, np.sqrt(spread) * np.sqrt(score_spread))
+    statistic = np.abs((share * X * deviations).sum(axis=0)) / scale * np.sqrt(np.maximum(total - 1, 0.0))
     log_p_values = np.log(2.0) + log_ndtr(-statistic) + np.log(max(int(np.count_nonzero(~constant)), 1))
     return np.where(constant, 0.0, np.minimum(log_p_values, 0.0))
 
@@ -62,21 +64,22 @@ def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArr
 def find_split(node: Rows, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int) -> Split | None:
     """The best split of the most significant feature that can be split."""
     log_p_values = association_log_p_values(bounded, scores, node.weight)
-    deviations = node.weight * (scores - np.average(scores, weights=node.weight))
+    share = node.weight / node.weight.sum()
+    deviations = share * (scores - np.average(scores, weights=share))
     for feature in np.argsort(log_p_values, kind="stable"):
-        found = _best_threshold(node.X[:, feature], deviations, node.weight, min_samples_leaf)
+        found = _best_threshold(node.X[:, feature], deviations, share, min_samples_leaf)
         if found is not None:
             return Split(int(feature), *found, float(np.exp(log_p_values[feature])))
     return None
 
 
 def _best_threshold(
-    x: FloatArray, deviations: FloatArray, weight: FloatArray, min_samples_leaf: int
+    x: FloatArray, deviations: FloatArray, share: FloatArray, min_samples_leaf: int
 ) -> tuple[float, bool] | None:
     """Threshold and side of NaN that maximise the standardised difference of the two sides' scores.
 
-    For sides of weights L and R, and D the sum of the left side's weighted deviations from the mean score, the squared
-    statistic is proportional to ``D^2 / (L R)``.
+    For sides of weights L and R, the squared statistic goes with ``L R / (L + R)`` times the squared difference
+    of their mean scores. Each side is summed by itself: as the rest of the whole, a light one would be rounding.
     """
     missing = np.isnan(x)
     order = np.flatnonzero(~missing)
@@ -86,14 +89,21 @@ def _best_threshold(
     last = last[ascending[last] < ascending[last + 1]]
     if not last.size:
         return None
-    difference, left = np.cumsum(deviations[order])[last], np.cumsum(weight[order])[last]
-    choices = []
-    for to_left in (False, True) if missing.any() else (False,):
-        side_difference = difference + to_left * deviations[missing].sum()
-        side_weight = left + to_left * weight[missing].sum()
-        choices.append(side_difference**2 / (side_weight * (weight.sum() - side_weight)))
+    sides = np.array([share, deviations])
+    left = np.cumsum(sides[:, order], axis=1)[:, last]
+    right = np.cumsum(sides[:, order[::-1]], axis=1)[:, len(order) - 2 - last]
+    absent = sides[:, missing].sum(axis=1, keepdims=True)
+    choices = [_separation(left, right + absent)]
+    if missing.any():
+        choices.append(_separation(left + absent, right))
     side, place = np.unravel_index(np.argmax(choices), (len(choices), len(last)))
     below, above = ascending[last[place]], ascending[last[place] + 1]
     with np.errstate(invalid="ignore"):
         middle = below / 2 + above / 2
     return float(middle if below <= middle < above else below), bool(side)
+
+
+def _separation(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Squared difference of mean scores, standardised, from shares and weighted scores of two sides."""
+    difference = left[1] / left[0] - right[1] / right[0]
+    return difference**2 * left[0] * (right[0] / (left[0] + right[0]))

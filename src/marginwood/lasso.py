@@ -8,7 +8,7 @@ hinges pay and the weights keep their signs. One *round* of the solver
 2. minimises the quadratic function over these, none of which may change its sign, with damping;
 3. goes there as far as the objective itself decreases, then to the exact best intercept.
 
-Rounds end when the duality gap is small enough.
+Rounds end when the duality gap is small enough, or when rounding hides what they gain.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
 
 EPS = np.finfo(np.float64).eps
+
+# Rounds in a row without a lower objective or gap, after which rounding is taken to hide what is left to gain.
+MAX_IDLE_ROUNDS = 10
 
 
 class Problem(NamedTuple):
@@ -47,7 +50,7 @@ class Path(NamedTuple):
     intercepts: FloatArray
     weights: FloatArray
     gaps: FloatArray
-    n_iter: int
+    n_rounds: IntArray
 
 
 class Standardisation(NamedTuple):
@@ -74,31 +77,35 @@ def standardise(X: FloatArray, weight: FloatArray) -> Standardisation:
 
 
 def largest_penalty(problem: Problem) -> float:
-    """The least penalty for which all weights are zero."""
+    """The least penalty for which all weights are zero; 0 if no feature pulls beyond rounding."""
     point = _best_intercept(problem, 0.0, np.zeros(problem.Z.shape[1]), 0.0)
-    return float(np.abs(_gradient(problem, point)).max(initial=0.0))
+    return _largest_pull(problem, point)
 
 
 def solve_path(problem: Problem, alphas: FloatArray, tol: float, max_iter: int) -> Path:
     """Solve for every penalty, each from the solution of the one before.
 
-    A gap is relative to the loss of the best constant. `tol` bounds it unless `max_iter` rounds are not enough.
+    A gap is relative to the loss of the best constant. `tol` bounds it unless `max_iter` rounds are not enough, or
+    rounding hides what further rounds gain.
     """
     point = _best_intercept(problem, 0.0, np.zeros(problem.Z.shape[1]), 0.0)
     null_loss = max(point.objective, np.finfo(np.float64).tiny)
-    solutions, gaps, n_iter, damping = [], [], 0, 1e-3
+    solutions, gaps, rounds, damping = [], [], [], 1e-3
     for alpha in alphas:
         point = _best_intercept(problem, point.intercept, point.weights, alpha)
-        for n_rounds in range(max_iter + 1):
-            gap = _duality_gap(problem, point, alpha) / null_loss
-            if gap <= tol or n_rounds == max_iter:
-                break
+        gap = _duality_gap(problem, point, alpha) / null_loss
+        n_rounds, n_idle, least_objective, least_gap = 0, 0, point.objective, gap
+        while gap > tol and n_rounds < max_iter and n_idle < MAX_IDLE_ROUNDS:
             point, damping = _descend(problem, point, alpha, damping)
-        n_iter += n_rounds
-        gaps.append(gap)
+            gap = _duality_gap(problem, point, alpha) / null_loss
+            gains = point.objective < least_objective or gap < least_gap
+            n_rounds, n_idle = n_rounds + 1, 0 if gains else n_idle + 1
+            least_objective, least_gap = min(point.objective, least_objective), min(gap, least_gap)
         solutions.append(point)
+        gaps.append(gap)
+        rounds.append(n_rounds)
     weights = np.array([solution.weights for solution in solutions])
-    return Path(np.array([solution.intercept for solution in solutions]), weights, np.array(gaps), n_iter)
+    return Path(np.array([solution.intercept for solution in solutions]), weights, np.array(gaps), np.array(rounds))
 
 
 def _evaluate(problem: Problem, intercept: float, weights: FloatArray, alpha: float, linear: FloatArray) -> Point:
@@ -116,6 +123,17 @@ def _linear(problem: Problem, weights: FloatArray) -> FloatArray:
 
 def _gradient(problem: Problem, point: Point) -> FloatArray:
     return problem.Z.T @ (problem.weight * (point.above - point.below))
+
+
+def _largest_pull(problem: Problem, point: Point) -> float:
+    """The largest absolute derivative of the loss in a weight; 0 if all may be rounding.
+
+    A derivative is a sum over rows of weight times feature times hinge. A hinge is a difference of numbers up to 1 in
+    size, so it may be off by EPS however small it is; each product and the sum add the like of EPS times their sizes.
+    """
+    pull = np.abs(_gradient(problem, point))
+    rounding = 16 * EPS * (np.abs(problem.Z).T @ (problem.weight * (1 + point.above + point.below)))
+    return float(pull[pull > rounding].max(initial=0.0))
 
 
 def _best_intercept(problem: Problem, intercept: float, weights: FloatArray, alpha: float) -> Point:
@@ -159,7 +177,7 @@ def _duality_gap(problem: Problem, point: Point, alpha: float) -> float:
 
     The dual variables are the hinges' slopes, scaled down until no feature's pull exceeds the penalty.
     """
-    largest_pull = np.abs(_gradient(problem, point)).max(initial=0.0)
+    largest_pull = _largest_pull(problem, point)
     shrink = 1.0 if largest_pull <= alpha else alpha / largest_pull
     below, above = shrink * point.below, shrink * point.above
     gains = below * np.where(below > 0, problem.lower, 0.0) - above * np.where(above > 0, problem.upper, 0.0)

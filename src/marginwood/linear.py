@@ -36,6 +36,9 @@ __all__ = ["L1IntervalRegression", "L1IntervalRegressionCV"]
 
 STEPS_PER_DECADE = 10
 
+# Squared losses of smaller targets vanish, and so would penalties on the way to a share of the first.
+LEAST_SCALE = 1e-150
+
 
 class _Path(NamedTuple):
     """Linear models in units of the data, one row per penalty."""
@@ -61,15 +64,20 @@ class _Task(NamedTuple):
     def solve(self, alphas: FloatArray, tol: float, max_iter: int) -> _Path:
         """Solve for descending penalties; warn if a gap stays above the tolerance."""
         path = solve_path(self.problem, alphas / self.scale, tol, max_iter)
-        if path.gaps.max() > tol:
+        worst = path.gaps.argmax()
+        if path.gaps[worst] > tol:
+            n_rounds = path.n_rounds[worst]
+            advice = "Raise max_iter, tol or alpha."
+            if n_rounds < max_iter:
+                advice = "Rounding hides what more of them would gain: raise tol or alpha."
             warn(
-                f"The duality gap is {path.gaps.max():.1e}, above tol={tol:g}, after {max_iter} rounds for one "
-                "penalty. Raise max_iter, tol or alpha.",
+                f"The duality gap is {path.gaps[worst]:.1e}, above tol={tol:g}, after {n_rounds} rounds for "
+                f"alpha={alphas[worst]:g}. {advice}",
                 ConvergenceWarning,
             )
         coefs = path.weights * self.scale / self.features.deviation
         intercepts = self.centre + self.scale * path.intercepts - coefs @ self.features.mean
-        return _Path(coefs, intercepts, path.gaps, path.n_iter)
+        return _Path(coefs, intercepts, path.gaps, int(path.n_rounds.sum()))
 
 
 class _L1Model(IntervalRegressorMixin, BaseEstimator):
@@ -129,7 +137,7 @@ class L1IntervalRegression(_L1Model):
     tol : float, default=1e-8
         Largest duality gap of a solution, relative to half the mean loss of the best constant.
     max_iter : int, default=1000
-        Most rounds of the solver per penalty.
+        Most rounds of the solver per penalty. They end earlier where rounding hides what they gain.
 
     Attributes
     ----------
@@ -138,7 +146,7 @@ class L1IntervalRegression(_L1Model):
     intercept_ : float
         Prediction where all features are 0.
     alpha_max_ : float
-        The least penalty for which all weights vanish.
+        The least penalty for which all weights vanish; 0 if no feature is correlated with the errors of a constant.
     alphas_ : ndarray of shape (n_alphas,)
         The penalties on the way from `alpha_max_` to `alpha`, each solved from the one before.
     coef_path_ : ndarray of shape (n_alphas, n_features_in_)
@@ -231,7 +239,7 @@ class L1IntervalRegressionCV(_L1Model):
     tol : float, default=1e-8
         Largest duality gap of a solution, relative to half the mean loss of the best constant.
     max_iter : int, default=1000
-        Most rounds of the solver per penalty.
+        Most rounds of the solver per penalty. They end earlier where rounding hides what they gain.
 
     Attributes
     ----------
@@ -334,7 +342,7 @@ class L1IntervalRegressionCV(_L1Model):
             return alphas
         n_alphas = check_count("n_alphas", self.n_alphas, 1)
         check_positive("alpha_ratio", self.alpha_ratio)
-        # Where a constant satisfies every row, no penalty matters; any scale will do.
+        # Where no feature pulls, all weights vanish whatever the penalty; any scale will do.
         largest = task.largest_penalty() or task.scale
         return np.geomspace(largest, largest * min(self.alpha_ratio, 1.0), n_alphas)
 
@@ -351,5 +359,6 @@ def _make_task(data: Rows, margin: float) -> _Task:
     features = standardise(data.X, weight)
     starts = breakpoints(data.intervals, margin)
     centre, scale = units_of(starts)
+    scale = max(scale, LEAST_SCALE)
     lower, upper = np.ascontiguousarray((starts - centre).T / scale)
     return _Task(Problem(features.apply(data.X), lower, upper, weight), features, centre, scale)

@@ -67,21 +67,24 @@ def fit_normal(intervals: FloatArray, weight: FloatArray) -> NormalFit:
     bounds = 1 / (LARGEST_SCALE * extent), 1 / (LEAST_SCALE * extent)
     spread = max(float(np.std(limits)), 1e-3 * extent)
     at = np.array([1 / spread, np.median(limits) / spread])
-    value, gradient, hessian = _log_likelihood(intervals, weight, at)
+    total = weight.sum()
+    share = weight / total  # large weights would overflow in the determinant, small ones vanish
+    value, gradient, hessian = _log_likelihood(intervals, share, at)
     for _ in range(MAX_STEPS):
         step = _newton_step(gradient, hessian, at[0], bounds)
-        gain = gradient @ step
-        if gain <= LAST_GAIN * weight.sum():
-            at = at + step
+        gain, size = gradient @ step, 1.0
+        following = _log_likelihood(intervals, share, at + step)
+        if gain <= LAST_GAIN:
+            if following[0] >= value - LAST_GAIN:
+                at, value = at + step, following[0]
             break
-        size = 1.0
-        while size > 1e-10:
-            following = _log_likelihood(intervals, weight, at + size * step)
-            if following[0] >= value + 1e-4 * size * gain:
-                break
+        while not following[0] >= value + 1e-4 * size * gain and size > 1e-10:
             size /= 2
+            following = _log_likelihood(intervals, share, at + size * step)
+        if size <= 1e-10:
+            break
         at, (value, gradient, hessian) = at + size * step, following
-    return NormalFit(at[1] / at[0], 1 / at[0], _log_likelihood(intervals, weight, at)[0])
+    return NormalFit(at[1] / at[0], 1 / at[0], value * total)
 
 
 def location_scores(intervals: FloatArray, mean: float, scale: float) -> FloatArray:
@@ -102,7 +105,7 @@ def _newton_step(
     room = (bounds[1] if step[0] > 0 else bounds[0]) - precision
     if abs(room) <= 1e-9 * precision:
         return np.array([0.0, gradient[1] / curvature[1, 1]])
-    return step * min(1.0, room / step[0]) if step[0] else step
+    return step if abs(step[0]) <= abs(room) else step * (room / step[0])
 
 
 def _rows(intervals: FloatArray, precision: float, shift: float) -> _Rows:

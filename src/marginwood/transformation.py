@@ -307,7 +307,12 @@ def _node_model(rows: Rows) -> tuple[dict[str, Any], FloatArray | None]:
     lower, upper = rows.intervals.T
     if lower.max() <= upper.min():
         return leaf | {"value": optimal_constant(rows.intervals).value, "impurity": 0.0}, None
-    fit = fit_normal(rows.intervals, rows.weight)
+    # In units of the node: its limits may lie close together, far from those of other nodes.
+    centre, scale = units_of(rows.intervals)
+    intervals = (rows.intervals - centre) / scale
+    fit = fit_normal(intervals, rows.weight)
     limits = rows.intervals[np.isfinite(rows.intervals)]
-    leaf |= {"value": np.clip(fit.mean, limits.min(), limits.max()), "impurity": -fit.log_likelihood}
-    return leaf, location_scores(rows.intervals, fit.mean, fit.scale)
+    # Densities of un-censored rows have a unit, probabilities of intervals have none.
+    impurity = rows.weight[lower == upper].sum() * np.log(scale) - fit.log_likelihood
+    leaf |= {"value": np.clip(centre + scale * fit.mean, limits.min(), limits.max()), "impurity": impurity}
+    return leaf, location_scores(intervals, fit.mean, fit.scale)
