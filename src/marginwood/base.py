@@ -110,7 +110,7 @@ class Rows(NamedTuple):
 def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
     """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN."""
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(np.float64).filled(np.nan)
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     _refuse_times(X)
     try:
         X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
