@@ -32,7 +32,8 @@ def satisfied(rules, row):
 def check(model, rows):
     rules = to_rules(model, feature_names=range(model.n_features_in_))
     assert len(rules) == model.get_n_leaves()
-    ends = model.predict_optimal_interval(rows)
+    leaves = model.tree_.nodes[model.apply(rows)]
+    ends = np.column_stack([leaves["value_low"], leaves["value_high"]])
     for row, value, (low, high) in zip(rows, model.predict(rows), ends, strict=True):
         (rule,) = satisfied(rules, row)
         assert (rule.value, rule.low, rule.high) == (value, low, high)
