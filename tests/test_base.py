@@ -150,3 +150,9 @@ def test_a_margin_may_be_a_number_of_any_type(estimator):
     expected = estimator(margin=0.25, **seed_of(estimator)).fit(X, y).predict(X)
     for margin in (Fraction(1, 4), np.float32(0.25)):
         np.testing.assert_array_equal(estimator(margin=margin, **seed_of(estimator)).fit(X, y).predict(X), expected)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_series_is_no_table_of_features(library):
+    with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array|Expected a 2-dimensional container"):
+        marginwood.MaxMarginIntervalTree().fit(pytest.importorskip(library).Series(X[:, 0]), y)

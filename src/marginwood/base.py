@@ -125,11 +125,11 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray
 
 def _refuse_times(X: Any) -> None:
     """Raise a TypeError if X holds dates or durations: as numbers they depend on the unit that they are kept in."""
-    dtypes = getattr(X, "dtypes", [getattr(X, "dtype", None)])
-    for column, dtype in enumerate(dtypes):
+    columns = zip(X.columns, X.dtypes, strict=True) if hasattr(X, "columns") else [(None, getattr(X, "dtype", None))]
+    for name, dtype in columns:
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
-            where = f"column {X.columns[column]!r} holds" if hasattr(X, "columns") else "it holds"
-            raise TypeError(f"X: {where} dates or durations. Make them numbers, for instance days since a date.")
+            where = "it" if name is None else f"column {name!r}"
+            raise TypeError(f"X: {where} holds dates or durations. Make them numbers, for instance days since a date.")
 
 
 def _refuse_text(X: Any) -> None:
