@@ -116,13 +116,6 @@ def test_the_estimator_learns_targets_of_any_sign(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_unit_of_the_target_does_not_matter(loss):
-    model = regressor(loss=loss, margin=0.125).fit(X, y)
-    scaled = regressor(loss=loss, margin=0.125 * 1024).fit(X, y * 1024)
-    np.testing.assert_allclose(scaled.predict(X), model.predict(X) * 1024, rtol=1e-3, atol=1.0)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
 def test_shifted_targets_shift_the_predictions(loss):
     model = regressor(loss=loss).fit(X, y)
     np.testing.assert_allclose(regressor(loss=loss).fit(X, y - 16).predict(X), model.predict(X) - 16, atol=0.05)
@@ -268,7 +261,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("unit", [2.0**-33, 1e-4, 3.0, 2.0**33])
-def test_targets_far_from_1_are_learned_alike(loss, unit):
+def test_the_unit_of_the_target_does_not_matter(loss, unit):
     X, y = make_sine(random_state=0)
     model = XGBIntervalRegressor(20, loss=loss, margin=0.1, gamma=0.01, reg_alpha=0.1, n_jobs=1).fit(X, y)
     scaled = XGBIntervalRegressor(20, loss=loss, margin=0.1 * unit, gamma=0.01, reg_alpha=0.1, n_jobs=1)

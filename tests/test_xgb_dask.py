@@ -76,3 +76,10 @@ def test_wrong_bounds_are_counted():
         )
     with pytest.raises(ValueError, match="validation: early_stopping_rounds needs validation data"):
         DaskXGBIntervalRegressor(early_stopping_rounds=2).fit(None, None, None)
+
+
+@pytest.mark.usefixtures("client")
+def test_weights_beyond_32_bits_are_refused():
+    columns = (X, y[:, 0], y[:, 1], np.full(len(X), 1e40))
+    with pytest.raises(ValueError, match=r"sample_weight: expected at most 1e\+37"):
+        DaskXGBIntervalRegressor(2).fit(*map(spread, columns))

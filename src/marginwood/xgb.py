@@ -234,11 +234,10 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.early_stopping_rounds is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
-        self._check_weights(training.weight)
+        arguments = self._arguments(training.intervals, training.weight, seed, stops=validation is not None)
         data = self._as_matrix(training)
         evals = [] if validation is None else [(self._as_matrix(validation, ref=data), "validation")]
         history: dict[str, Any] = {}
-        arguments = self._arguments(training.intervals, training.weight, seed, stops=bool(evals))
         booster = xgboost.train(dtrain=data, evals=evals, evals_result=history, **arguments)
         return self._finish(booster, history, arguments["obj"])
 
@@ -252,6 +251,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
     def _arguments(self, intervals: FloatArray, weight: FloatArray | None, seed: int, *, stops: bool) -> dict[str, Any]:
         """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
+        if weight is not None:
+            self._check_weights(weight)
         constant = optimal_constant(intervals, loss=self.loss, margin=self.margin, sample_weight=weight).value
         scale = typical_distance(intervals, weight)
         parameters = {
