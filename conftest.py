@@ -3,10 +3,10 @@
 from importlib.util import find_spec
 
 NEEDS = {
-    "xgboost": "src/marginwood/xgb*.py",
+    "xgboost": "src/marginwood/xgb*",
     "distributed": "src/marginwood/xgb_dask.py",
     "matplotlib": "src/marginwood/plotting/*.py",
-    "onnxruntime": "src/marginwood/export/onnx.py",
+    "onnxruntime": "src/marginwood/export/_onnx.py",
 }
 
 collect_ignore_glob = [modules for library, modules in NEEDS.items() if not find_spec(library)]

@@ -12,18 +12,41 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "marginwood"
 
-# What the lowest modules may import from the package. Every other module may import all but TOP.
-MAY_IMPORT = {
-    "_core": {"_core"},
-    "checks": set(),
-    "notices": set(),
-    "intervals": {"_core", "notices"},
-    "losses": {"_core", "checks", "intervals"},
-    "metrics": {"_core", "checks", "intervals", "losses"},
+# The rooms, from the ground up. A room may import itself and the rooms of lower layers, and nothing else.
+LAYERS = (
+    {"_support", "_core", "_version"},
+    {"intervals"},
+    {"losses"},
+    {"metrics", "datasets", "_solver", "distributions"},
+    {"_base"},
+    {"_validation"},
+    {"_trees", "_linear", "xgb"},
+    {"_baselines", "xgb_dask"},
+    {"_tuning"},
+    {"_ensemble", "conformal"},
+    {"model_selection", "_warmup", "_states"},
+    {"_persistence", "_fitted"},
+    {"_drawing"},
+    {"export", "plotting", "report"},
+    {"_cli"},
+    {"__main__", "__init__"},
+)
+LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
+# Ways in for users; every other module has an underscore in its path.
+PUBLIC = {
+    "conformal",
+    "datasets",
+    "distributions",
+    "export",
+    "intervals",
+    "losses",
+    "metrics",
+    "model_selection",
+    "plotting",
+    "report",
+    "xgb",
+    "xgb_dask",
 }
-# Modules that only `__init__`, the module itself and the modules of ABOVE_ALL may import.
-TOP = {"export", "plotting", "report", "cli"}
-ABOVE_ALL = {"__main__", "cli"}
 OPTIONAL = {"dask", "distributed", "matplotlib", "onnx", "pandas", "polars", "pyarrow", "shap", "xgboost"}
 
 MAX_MODULE_LINES = 399
@@ -43,8 +66,8 @@ class Source(NamedTuple):
     tree: ast.Module
 
     @property
-    def unit(self):
-        """The module or subpackage that the import rules speak of."""
+    def room(self):
+        """The module or folder that the import rules speak of."""
         return self.path.split("/")[0].removesuffix(".py")
 
 
@@ -84,27 +107,32 @@ def imports(source):
 
 def package_imports(source):
     """Pairs of what is imported from the package and the line; a name that is no module counts as `__init__`."""
-    units = {path.stem for path in PACKAGE.iterdir()} | MAY_IMPORT.keys() | TOP
     for name, line, _ in imports(source):
         parts = name.split(".")
         if parts[0] == "marginwood":
-            is_module = len(parts) > 2 or (len(parts) == 2 and parts[1] in units)
+            is_module = len(parts) > 2 or (len(parts) == 2 and parts[1] in LAYER_OF)
             yield (parts[1] if is_module else "__init__"), line
 
 
 def find_upward_imports(source):
-    if source.unit == "__init__":
+    if source.room not in LAYER_OF:
+        return [f"{source.path}:1: {source.room} has no place in LAYERS"]
+    own = LAYER_OF[source.room]
+    return [
+        f"{source.path}:{line}: {source.room} must not import {room}"
+        for room, line in package_imports(source)
+        if room != source.room and LAYER_OF.get(room, len(LAYERS)) >= own
+    ]
+
+
+def find_public_looks(source):
+    """A module is public by its name alone, so all others must look private."""
+    parts = source.path.removesuffix(".py").split("/")
+    is_private = any(part.startswith("_") and part != "__init__" for part in parts)
+    is_public = parts[0] in PUBLIC and len(parts) == (2 if parts[-1] == "__init__" else 1)
+    if is_private or is_public or source.path == "__init__.py":
         return []
-    findings = []
-    for unit, line in package_imports(source):
-        allowed = MAY_IMPORT.get(source.unit)
-        if unit == "__init__":
-            findings.append(f"{source.path}:{line}: imports the package's root")
-        elif (allowed is not None and unit not in allowed) or (
-            unit in TOP - {source.unit} and source.unit not in ABOVE_ALL
-        ):
-            findings.append(f"{source.path}:{line}: {source.unit} must not import {unit}")
-    return findings
+    return [f"{source.path}:1: not a public path, and does not look private"]
 
 
 def find_numba_outside_jit(source):
@@ -154,7 +182,7 @@ def find_large_things(source, exceptions=EXCEPTIONS):
         limit = MAX_FIT_LINES if function.name == "fit" else MAX_BODY_LINES
         if body_lines(function) > limit:
             too_large.append((key, function.lineno, f"{function.name} has {body_lines(function)} lines"))
-        if source.unit == "_core" and count_arguments(function) > MAX_KERNEL_ARGUMENTS:
+        if source.room == "_core" and count_arguments(function) > MAX_KERNEL_ARGUMENTS:
             wide = f"{function.name} takes {count_arguments(function)} arguments"
             too_large.append((key, function.lineno, wide))
     return [f"{source.path}:{line}: {what}" for key, line, what in too_large if key not in exceptions]
@@ -166,6 +194,7 @@ SOURCES = [
 ]
 CHECKS = [
     find_upward_imports,
+    find_public_looks,
     find_numba_outside_jit,
     find_private_trees,
     find_required_optionals,
@@ -195,14 +224,15 @@ def test_every_exception_from_the_sizes_is_needed():
     [
         ("_core/split.py", "from marginwood.losses import linear_hinge"),
         ("_core/split.py", "from ..losses import linear_hinge"),
-        ("_core/split.py", "import marginwood.tree"),
+        ("_core/split.py", "import marginwood._trees.tree"),
         ("intervals.py", "from marginwood import losses"),
         ("losses.py", "from .metrics import interval_accuracy"),
-        ("metrics.py", "from marginwood import MaxMarginIntervalTree"),
-        ("tree.py", "from marginwood.export import export_text"),
-        ("tree.py", "def fit():\n    from marginwood import plotting"),
-        ("tree.py", "import marginwood"),
-        ("export/text.py", "from marginwood.report import write"),
+        ("metrics/_points.py", "from marginwood import MaxMarginIntervalTree"),
+        ("_linear/l1.py", "from marginwood._trees.tree import MaxMarginIntervalTree"),
+        ("_trees/tree.py", "from marginwood.export import export_text"),
+        ("_trees/tree.py", "def fit():\n    from marginwood import plotting"),
+        ("_trees/tree.py", "import marginwood"),
+        ("export/_text.py", "from marginwood.report import write"),
     ],
 )
 def test_an_upward_import_is_found_at_its_line(path, statement):
@@ -217,17 +247,28 @@ def test_an_upward_import_is_found_at_its_line(path, statement):
         ("_core/split.py", "from marginwood._core import hinge"),
         ("_core/split.py", "from marginwood._core.jit import kernel"),
         ("_core/split.py", "from . import hinge"),
-        ("metrics.py", "from marginwood.intervals import check_intervals"),
-        ("tree.py", "from marginwood import metrics"),
-        ("export/text.py", "from marginwood.tree import MaxMarginIntervalTree"),
-        ("cli/fit.py", "from marginwood.cli import commands"),
-        ("cli/show.py", "from marginwood.export import export_text"),
-        ("__main__.py", "from marginwood.cli.main import main"),
+        ("metrics/_points.py", "from marginwood.intervals import check_intervals"),
+        ("_trees/tree.py", "from marginwood import metrics"),
+        ("export/_text.py", "from marginwood._trees.tree import MaxMarginIntervalTree"),
+        ("_cli/fit.py", "from marginwood._cli import commands"),
+        ("_cli/show.py", "from marginwood.export import export_text"),
+        ("__main__.py", "from marginwood._cli.main import main"),
         ("__init__.py", "from marginwood.export import export_text"),
     ],
 )
 def test_a_downward_import_is_allowed(path, statement):
     assert find_upward_imports(parse(path, statement)) == []
+
+
+def test_a_room_without_a_place_in_the_layers_is_found():
+    assert len(find_upward_imports(parse("utilities.py", ""))) == 1
+
+
+def test_a_private_module_that_looks_public_is_found():
+    for path in ("helpers.py", "export/text.py", "trees/tree.py"):
+        assert len(find_public_looks(parse(path, ""))) == 1
+    for path in ("metrics/__init__.py", "metrics/_points.py", "_trees/tree.py", "losses.py", "__init__.py"):
+        assert find_public_looks(parse(path, "")) == []
 
 
 @pytest.mark.parametrize("statement", ["import numba", "from numba import njit", "import llvmlite.ir as ir"])
@@ -283,6 +324,6 @@ def test_an_exception_silences_exactly_what_it_names():
 
 def test_the_map_names_every_module():
     text = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    modules = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "cli"]
+    modules = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "_cli"]
     missing = [path.name for path in modules if not path.stem.startswith("__") and f" {path.name} " not in text]
     assert not missing

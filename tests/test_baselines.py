@@ -16,7 +16,7 @@ from marginwood import (
     IntervalDummyRegressor,
     interval_mean_squared_error,
 )
-from marginwood.base import choose
+from marginwood._tuning.selection import choose
 from marginwood.datasets import make_absolute, make_sine
 from marginwood.losses import hinge_loss
 from marginwood.metrics import get_scorer

@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import strategies
-from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree, boosting
+from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree
+from marginwood._trees import boosting
 from marginwood.datasets import make_sine
 from marginwood.losses import hinge_loss, optimal_constant
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from marginwood import MaxMarginIntervalTreeCV
-from marginwood.checkpoint import Journal, digest
+from marginwood._tuning.journal import Journal, digest
 from marginwood.datasets import make_sine
 from marginwood.metrics import SCORERS
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree
-from marginwood.checks import check_count, check_number, check_positive, is_integer
+from marginwood._support.checks import check_count, check_number, check_positive, is_integer
 
 X, Y = np.arange(12.0).reshape(-1, 1), [(value, value + 2) for value in range(12)]
 

@@ -17,7 +17,7 @@ import pytest
 
 import marginwood
 from marginwood import export
-from marginwood.cli.main import COMMANDS, main
+from marginwood._cli.main import COMMANDS, main
 from marginwood.datasets import make_sine
 
 SRC = Path(marginwood.__file__).parents[1]
@@ -224,7 +224,7 @@ def test_tune_and_benchmark_tune_with_the_default_folds_of_estimators(call, fold
         raise ValueError(f"{model.cv} folds")
 
     n_folds = marginwood.MaxMarginIntervalTreeCV().cv
-    monkeypatch.setattr(f"marginwood.cli.{verb}.tune_model", tell_folds)
+    monkeypatch.setattr(f"marginwood._cli.{verb}.tune_model", tell_folds)
     assert f"error: {n_folds} folds" in call(verb, folder / "train.csv", *TARGET, "--out", tmp_path / "out")[2]
     assert f"number of folds (default: {n_folds})" in " ".join(call("tune", "--help")[1].split())
 
@@ -250,7 +250,7 @@ def test_demo_shows_the_tree_the_scores_and_a_picture(tmp_path):
 
 def test_warmup_runs_every_kernel_that_python_calls():
     assert run("warmup").returncode == 0
-    marginwood.warmup()
+    marginwood._warmup()
     core = [module for name, module in sys.modules.items() if name.startswith("marginwood._core.")]
     kernels = {value for module in core for value in vars(module).values() if hasattr(value, "signatures")}
     called = [kernel for kernel in kernels if not kernel.targetoptions.get("no_cpython_wrapper")]

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
-from marginwood import MaxMarginIntervalTree, archives
+from marginwood import MaxMarginIntervalTree
+from marginwood._support import archives
 from marginwood.datasets import (
     fetch_paper_data,
     load_folder,
@@ -166,7 +167,7 @@ def test_a_folder_of_csv_files_is_read(tmp_path):
 
 def test_a_folder_is_read_as_the_command_line_reads_it(tmp_path):
     pytest.importorskip("polars", reason="the command line reads with polars")
-    from marginwood.cli.data import read_data
+    from marginwood._cli.data import read_data
 
     cells = ["", "NA", " n/a ", "NaN", "null", "None", "TRUE", "false", " 1.5 ", "-Inf"]
     features = '\ufeff"", a ,b\n' + "".join(f"row {idx},{cell},{idx}\n" for idx, cell in enumerate(cells))

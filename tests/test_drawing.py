@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from marginwood import IntervalDummyRegressor, MaxMarginIntervalTree
-from marginwood.drawing import Place, answer, condition, places, read_tree
+from marginwood._drawing import Place, answer, condition, places, read_tree
 from trees import ENSEMBLES, X, chain, y
 
 

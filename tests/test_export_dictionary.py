@@ -62,7 +62,7 @@ def test_other_models_survive_json_too(model):
 
 def test_dictionaries_cover_what_files_cover():
     covered = {name_of(model) for model in [*TREES, *ENSEMBLES, *OTHERS]}
-    assert covered == marginwood.states.ESTIMATORS.keys() - {"CensoringStratifiedKFold"}
+    assert covered == marginwood._states.ESTIMATORS.keys() - {"CensoringStratifiedKFold"}
 
 
 def test_names_and_parameters_come_back():

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from marginwood import MaxMarginIntervalTree
 from marginwood.export import export_latex
-from marginwood.export.latex import SPECIAL, escape
+from marginwood.export._latex import SPECIAL, escape
 from trees import TREES, chain, name_of
 
 HOSTILE = ["50% of $x_1$ & more", "#1 {brace} }{", r"\input{/etc/passwd}", "a~b^c", '<"a"|b>', "a[0], b=[1]", "größe"]

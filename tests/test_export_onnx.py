@@ -9,7 +9,7 @@ from hypothesis import given
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-import marginwood.export.onnx
+import marginwood.export._onnx
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree
 from marginwood.export import to_onnx
 from strategies import losses, tree_problems
@@ -103,7 +103,7 @@ def test_what_cannot_be_exported_is_refused(monkeypatch):
         to_onnx(MaxMarginIntervalBoosting())
     with pytest.raises(TypeError, match=r"expected a MaxMarginIntervalTree.*got a LinearRegression"):
         to_onnx(LinearRegression())
-    monkeypatch.setattr(marginwood.export.onnx, "MAX_LEAVES", 3)
+    monkeypatch.setattr(marginwood.export._onnx, "MAX_LEAVES", 3)
     with pytest.raises(ValueError, match="trees of up to 3 leaves, got"):
         to_onnx(TREES[0])
     monkeypatch.setitem(sys.modules, "onnx", None)

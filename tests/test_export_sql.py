@@ -14,9 +14,9 @@ from sklearn.linear_model import LinearRegression
 
 from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree
 from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood._trees.table import IntervalTree
 from marginwood.export import to_sql
-from marginwood.export.sql import _number
-from marginwood.tree import IntervalTree
+from marginwood.export._sql import _number
 from strategies import losses, tree_problems
 from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 

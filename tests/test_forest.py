@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import marginwood.progress
+import marginwood._support.progress
 from marginwood import (
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
     interval_d2_score,
     interval_mean_squared_error,
 )
-from marginwood.bagging import aggregate
-from marginwood.base import BLOCK
+from marginwood._base import BLOCK
+from marginwood._trees.bagging import aggregate
 from marginwood.datasets import make_sine
 from marginwood.model_selection import margin_grid
 from strategies import LOSSES, losses, margins, no_weights, tree_problems
@@ -453,7 +453,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_a_bar_counts_the_trees_on_a_terminal_when_asked_for(problem, verbose, monkeypatch):
     terminal = Terminal()
-    monkeypatch.setattr(marginwood.progress.sys, "stderr", terminal)
+    monkeypatch.setattr(marginwood._support.progress.sys, "stderr", terminal)
     MaxMarginIntervalForest(4, max_depth=1, verbose=verbose, random_state=0).fit(*problem)
     assert ("4/4" in terminal.getvalue()) == bool(verbose)
 

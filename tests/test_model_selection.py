@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree, MaxMarginIntervalTreeCV, export_text
+from marginwood._tuning.search import candidate_alphas, make_surface, select, surface_levels
 from marginwood.datasets import make_absolute, make_sine
 from marginwood.metrics import SCORERS, interval_d2_score, interval_mean_absolute_error, interval_mean_squared_error
 from marginwood.model_selection import margin_grid
-from marginwood.search import candidate_alphas, make_surface, select, surface_levels
 
 
 @parametrize_with_checks(

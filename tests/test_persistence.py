@@ -17,10 +17,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
 import marginwood
-from marginwood import states
+from marginwood import _states as states
+from marginwood._persistence import HEADER, SCHEMA, load_with_header
 from marginwood.datasets import make_sine
 from marginwood.metrics import get_scorer
-from marginwood.persistence import HEADER, SCHEMA, load_with_header
 
 X, y = make_sine(80, 3, random_state=0)
 X_missing = np.where(X > 9, np.nan, X)

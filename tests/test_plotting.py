@@ -19,6 +19,7 @@ from marginwood import (
     from_events,
 )
 from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
 from marginwood.metrics import get_scorer
 from marginwood.plotting import (
@@ -30,8 +31,7 @@ from marginwood.plotting import (
     plot_pruning_path,
     plot_tree,
 )
-from marginwood.plotting.layout import end_of_nodes, lay_out
-from marginwood.tree import IntervalTree
+from marginwood.plotting._layout import end_of_nodes, lay_out
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

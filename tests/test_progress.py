@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from marginwood.progress import progress_bar
+from marginwood._support.progress import progress_bar
 
 
 class Terminal(io.StringIO):

@@ -12,9 +12,9 @@ import strategies
 from marginwood import MaxMarginIntervalTree
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, path_losses
+from marginwood._trees.pruning import prune, pruning_path
 from marginwood.datasets import make_sine
 from marginwood.metrics import interval_accuracy, interval_mean_absolute_error, interval_mean_squared_error
-from marginwood.pruning import prune, pruning_path
 
 
 def table(children, decreases, leaf_cost=0):

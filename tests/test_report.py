@@ -27,11 +27,11 @@ from marginwood import (
 )
 from marginwood.datasets import make_sine
 from marginwood.intervals import censoring_kind
-from marginwood.report import content as content_module
-from marginwood.report import trees as trees_module
+from marginwood.report import _content as content_module
+from marginwood.report import _trees as trees_module
 from marginwood.report import write_report
-from marginwood.report.content import describe
-from marginwood.report.page import render
+from marginwood.report._content import describe
+from marginwood.report._page import render
 
 X, Y = make_sine(150, 3, random_state=0)
 X_NEW, Y_NEW = make_sine(90, 3, random_state=1)

@@ -9,9 +9,9 @@ import pytest
 
 from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
+from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
 from marginwood.report import write_report
-from marginwood.tree import IntervalTree
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

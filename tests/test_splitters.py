@@ -8,10 +8,10 @@ from sklearn.model_selection import cross_val_score
 
 import strategies
 from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree
+from marginwood._tuning.splitters import make_splitter
 from marginwood.datasets import make_sine
 from marginwood.intervals import CENSORING_KINDS, censoring_kind
 from marginwood.metrics import get_scorer
-from marginwood.splitters import make_splitter
 
 
 @given(strategies.intervals(min_size=5, max_size=40), st.integers(2, 5), st.booleans())

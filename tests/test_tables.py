@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from marginwood.cli.errors import DataError
-from marginwood.cli.tables import read_table, write_table
+from marginwood._cli.errors import DataError
+from marginwood._cli.tables import read_table, write_table
 
 NAN, INF = np.nan, np.inf
 CLEAN = b"a,b\n1,2\n3.5,-4e2\n"

@@ -5,7 +5,7 @@ import threading
 import pytest
 import sklearn
 
-from marginwood.threads import run_in_threads
+from marginwood._support.threads import run_in_threads
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3, -1])

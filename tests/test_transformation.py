@@ -12,11 +12,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginwood import CensoringStratifiedKFold, TransformationTree, TransformationTreeCV, export_text
-from marginwood.association import association_log_p_values
+from marginwood._baselines.association import association_log_p_values
+from marginwood._baselines.normal import _rows, fit_normal, location_scores
 from marginwood.datasets import make_linear, make_sine
 from marginwood.losses import hinge_loss
 from marginwood.metrics import get_scorer
-from marginwood.normal import _rows, fit_normal, location_scores
 from strategies import informative_intervals, one_sided_intervals, spread_weights, tree_problems
 
 

@@ -15,7 +15,7 @@ from marginwood import interval_mean_absolute_error, interval_mean_squared_error
 from marginwood.datasets import make_sine
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
-from marginwood.xgb_objective import typical_distance
+from marginwood.xgb._objective import typical_distance
 from strategies import LOSSES, informative_intervals, losses, margins
 
 xgboost = pytest.importorskip("xgboost", reason="XGBoost is optional")

@@ -13,8 +13,8 @@ from marginwood import (
     TransformationTreeCV,
 )
 from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
-from marginwood.tree import IntervalTree
 
 X, y = make_sine(120, 3, random_state=0)
 X[::7, 0], X[1::9, 1], X[::11, 2], X[1::13, 2] = nan, nan, inf, -inf

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginwood.checkpoint import digest
+from marginwood._tuning.journal import digest
 
 
 class Piece(NamedTuple):

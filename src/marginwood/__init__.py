@@ -1,11 +1,20 @@
 """Regression when labels are intervals: maximum margin interval trees."""
 
-from marginwood.baselines import IntervalCART, IntervalDummyRegressor
-from marginwood.boosting import MaxMarginIntervalBoosting
+from marginwood._baselines.cart import IntervalCART
+from marginwood._baselines.dummy import IntervalDummyRegressor
+from marginwood._baselines.transformation import TransformationTree, TransformationTreeCV
+from marginwood._linear.l1 import L1IntervalRegression, L1IntervalRegressionCV
+from marginwood._persistence import load, save
+from marginwood._solver import optimal_costs
+from marginwood._trees.boosting import MaxMarginIntervalBoosting
+from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._trees.tree import MaxMarginIntervalTree
+from marginwood._tuning.splitters import CensoringStratifiedKFold
+from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood._version import __version__ as __version__
+from marginwood._warmup import warmup
 from marginwood.export import export_text
-from marginwood.forest import MaxMarginIntervalForest
 from marginwood.intervals import check_intervals, from_detection_limits, from_events, make_intervals
-from marginwood.linear import L1IntervalRegression, L1IntervalRegressionCV
 from marginwood.metrics import (
     interval_accuracy,
     interval_d2_score,
@@ -13,13 +22,6 @@ from marginwood.metrics import (
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
-from marginwood.model_selection import CensoringStratifiedKFold, MaxMarginIntervalTreeCV
-from marginwood.persistence import load, save
-from marginwood.solver import optimal_costs
-from marginwood.transformation import TransformationTree, TransformationTreeCV
-from marginwood.tree import MaxMarginIntervalTree
-from marginwood.version import __version__ as __version__
-from marginwood.warmup import warmup
 
 __all__ = [
     "CensoringStratifiedKFold",

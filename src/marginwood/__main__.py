@@ -2,7 +2,7 @@
 
 import sys
 
-from marginwood.cli.main import main
+from marginwood._cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from marginwood.archives import fetch_files
+from marginwood._support.archives import fetch_files
 from marginwood.intervals import FloatArray, IntArray, as_numbers, check_intervals, make_intervals, raise_first
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-from marginwood.notices import warn
+from marginwood._support.notices import warn
 
 __all__ = [
     "CENSORING_KINDS",

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from marginwood.checks import check_number
+from marginwood._support.checks import check_number
 from marginwood.intervals import (
     LARGEST_LIMIT,
     BoolArray,

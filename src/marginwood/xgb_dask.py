@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood.base import LARGEST_SEED, all_or_nothing
+from marginwood._base import LARGEST_SEED, all_or_nothing
 from marginwood.intervals import FloatArray
-from marginwood.xgb import XGBIntervalRegressor, as_features
+from marginwood.xgb._model import XGBIntervalRegressor, as_features
 
 __all__ = ["DaskXGBIntervalRegressor"]
 

@@ -1,13 +1,13 @@
 """Fitted trees and ensembles in other forms, for people and programs."""
 
-from marginwood.export.dictionary import from_dict, to_dict
-from marginwood.export.graphviz import export_graphviz
-from marginwood.export.latex import export_latex
-from marginwood.export.onnx import to_onnx
-from marginwood.export.rules import Condition, Rule, to_rules
-from marginwood.export.shap import to_shap
-from marginwood.export.sql import to_sql
-from marginwood.export.text import export_text
+from marginwood.export._dictionary import from_dict, to_dict
+from marginwood.export._graphviz import export_graphviz
+from marginwood.export._latex import export_latex
+from marginwood.export._onnx import to_onnx
+from marginwood.export._rules import Condition, Rule, to_rules
+from marginwood.export._shap import to_shap
+from marginwood.export._sql import to_sql
+from marginwood.export._text import export_text
 
 __all__ = [
     "Condition",

@@ -3,10 +3,10 @@
 Every function draws into `ax`, or into a new figure of pyplot, and returns the axes.
 """
 
-from marginwood.plotting.models import plot_importances, plot_partial_dependence
-from marginwood.plotting.targets import plot_cost, plot_intervals
-from marginwood.plotting.tree import plot_tree
-from marginwood.plotting.tuning import plot_margin_heatmap, plot_pruning_path
+from marginwood.plotting._models import plot_importances, plot_partial_dependence
+from marginwood.plotting._targets import plot_cost, plot_intervals
+from marginwood.plotting._tree import plot_tree
+from marginwood.plotting._tuning import plot_margin_heatmap, plot_pruning_path
 
 __all__ = [
     "plot_cost",

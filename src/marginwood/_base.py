@@ -1,0 +1,193 @@
+"""What estimators share: the score, and the checks at the door of `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from marginwood._core.problem import MAX_SAMPLES
+from marginwood.intervals import (
+    BoolArray,
+    FloatArray,
+    check_informative,
+    check_intervals,
+    check_sample_weight,
+)
+from marginwood.metrics import interval_d2_score
+
+__all__ = ["IntervalRegressorMixin"]
+
+LARGEST_SEED = 2**31 - 1
+# Rows that all trees of an ensemble predict before the next rows: the block stays in the cache.
+BLOCK = 4096
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class IntervalRegressorMixin(RegressorMixin):
+    """The score of every estimator of intervals, and that it takes NaN."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the interval D2 of the predictions; for un-censored targets it is R2.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples, 2)
+            Intervals, in any form that `fit` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            1 - (interval MSE of the predictions) / (interval MSE of the best constant).
+        """
+        return interval_d2_score(y, self.predict(X), sample_weight=sample_weight)
+
+
+def all_or_nothing(fit: Method) -> Method:
+    """A method that, if it fails or is interrupted, leaves its estimator as it was.
+
+    A fitted model whose number of features has changed already would read beyond the rows that it predicts.
+    """
+
+    @wraps(fit)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast("Method", method)
+
+
+class Rows(NamedTuple):
+    """Checked rows of data; weights are not negative."""
+
+    X: FloatArray
+    intervals: FloatArray
+    weight: FloatArray
+
+    def take(self, index: Any) -> Rows:
+        """A part of the rows, by numbers or by a mask."""
+        return Rows(*(array[index] for array in self))
+
+    def weighted(self) -> Rows:
+        """The rows of positive weight."""
+        return self if self.weight.all() else self.take(self.weight > 0)
+
+    def informative(self) -> Rows:
+        """The rows of positive weight that have a finite limit."""
+        return self.take((self.weight > 0) & np.isfinite(self.intervals).any(axis=1))
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
+    """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
+    _refuse_times(X)
+    try:
+        X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+    except (TypeError, ValueError) as error:
+        if "string" in str(error) and np.ndim(X) == 2:
+            _refuse_text(X)
+        raise
+    if len(X) > MAX_SAMPLES:
+        raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {len(X)}.")
+    return np.require(X, requirements="W")
+
+
+def _refuse_times(X: Any) -> None:
+    """Raise a TypeError if X holds dates or durations: as numbers they depend on the unit that they are kept in."""
+    columns = zip(X.columns, X.dtypes, strict=True) if hasattr(X, "columns") else [(None, getattr(X, "dtype", None))]
+    for name, dtype in columns:
+        if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
+            where = "it" if name is None else f"column {name!r}"
+            raise TypeError(f"X: {where} holds dates or durations. Make them numbers, for instance days since a date.")
+
+
+def _refuse_text(X: Any) -> None:
+    """Raise a ValueError that names the first entry of X that is text but no number, if there is one."""
+    for (row, column), entry in np.ndenumerate(np.asarray(X, dtype=object)):
+        try:
+            float(entry if isinstance(entry, str) else 0)
+        except ValueError:
+            name = getattr(X, "columns", range(column + 1))[column]
+            raise ValueError(
+                f"X: column {name!r} holds text (first: row {row}, value {entry!r:.60}). Encode categories as numbers "
+                "first, for instance with sklearn.preprocessing.OneHotEncoder."
+            ) from None
+
+
+def check_feature_names(model: Any, feature_names: Any = None) -> list[str]:
+    """The names of a fitted model's features: those given, those seen by `fit`, or ``x[0]``, ``x[1]``, ..."""
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", None)
+    if feature_names is None:
+        return [f"x[{idx}]" for idx in range(model.n_features_in_)]
+    if isinstance(feature_names, str) or not hasattr(feature_names, "__len__"):
+        raise TypeError(f"feature_names: expected a sequence of names, got {feature_names!r}.")
+    if len(feature_names) != model.n_features_in_:
+        raise ValueError(
+            f"feature_names: expected {model.n_features_in_} names, one per feature, got {len(feature_names)}."
+        )
+    return [str(name) for name in feature_names]
+
+
+def copy_feature_names(source: Any, estimator: Any) -> None:
+    """Give an estimator the number and the names of the features that another one saw."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(source, name):
+            setattr(estimator, name, getattr(source, name))
+
+
+def forget(estimator: Any, *names: str) -> None:
+    """Drop results of an earlier fit that this one does not make again."""
+    for name in names:
+        vars(estimator).pop(name, None)
+
+
+def refuse_features(bad: BoolArray, what: str, X: FloatArray, advice: str) -> None:
+    """Raise a ValueError that counts the bad entries of X and shows the first, if there is any."""
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"X: {what} in {np.count_nonzero(bad)} of {X.size} entries "
+            f"(first: row {row}, column {column}, value {X[row, column]}). {advice}"
+        )
+
+
+def check_rows(X: FloatArray, y: Any, sample_weight: Any) -> Rows:
+    """Check targets and weights against features that are checked already."""
+    intervals = check_intervals(y)
+    if len(X) != len(intervals):
+        raise ValueError(
+            f"X and y: expected the same number of rows, got inconsistent numbers of samples: "
+            f"{len(X)} in X, {len(intervals)} in y."
+        )
+    weight = check_sample_weight(sample_weight, len(X))
+    check_informative(intervals, weight)
+    return Rows(X, intervals, np.ones(len(X)) if weight is None else weight)
+
+
+def units_of(limits: FloatArray) -> tuple[float, float]:
+    """Centre and scale that bring the finite ones of some limits between -1 and 1."""
+    limits = limits[np.isfinite(limits)]
+    centre = float(np.median(limits))
+    return centre, float(np.abs(limits - centre).max()) or 1.0

@@ -1,0 +1,108 @@
+"""Compare tree, forest, boosting, linear model and constant on your data by cross-validation.
+
+Each model is tuned on the training folds, as by marginwood tune. If the data are a folder with a folds.csv, these are
+the folds. Prints a table and saves a picture.
+
+Example:
+  marginwood benchmark train.csv --lower low --upper high --cv 5 --out benchmark.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import io
+import logging
+import time
+from typing import Any
+
+import numpy as np
+
+from marginwood._cli import evaluate
+from marginwood._cli.data import Data, add_data, add_features, add_target, read_data
+from marginwood._cli.errors import DataError
+from marginwood._cli.models import TUNED, count, jobs, make_model, tune_model
+from marginwood._support.files import check_place, write_whole
+from marginwood._tuning.selection import spread
+from marginwood._tuning.splitters import CensoringStratifiedKFold
+from marginwood.intervals import FloatArray
+from marginwood.metrics import interval_d2_score
+
+METRICS = {**evaluate.METRICS, "D2": interval_d2_score}
+
+log = logging.getLogger("marginwood")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    add_data(parser)
+    parser.add_argument("--models", nargs="+", choices=list(TUNED), default=list(TUNED), help="what to compare")
+    parser.add_argument("--cv", metavar="N", type=count, help="number of folds (default: folds.csv, or 5)")
+    parser.add_argument("--out", metavar="FILE", default="benchmark.png", help="picture (default: benchmark.png)")
+    parser.add_argument("--n-jobs", metavar="N", type=jobs, help="number of threads, -1 for one per processor")
+    add_target(parser)
+    add_features(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Read, score every model on every fold, print the table, save the picture."""
+    check_place(args.out)
+    data = read_data(args)
+    splits = _splits(data, args.cv)
+    results = {name: _score(name, data, splits, args.n_jobs) for name in args.models}
+    names = [*METRICS, "seconds"]
+    print(f"{'':10}" + "".join(f"{name:>12}" for name in ["MSE", "+-", *names[1:]]))
+    for model, scores in results.items():
+        mean, error = scores.mean(axis=0), spread(scores[:, 0], ddof=1) / np.sqrt(len(scores))
+        cells = [mean[0], error, *mean[1:]]
+        print(f"{model:10}" + "".join(f"{cell:12.4g}" for cell in cells))
+    if importlib.util.find_spec("matplotlib") is None:
+        log.warning("no picture: it needs matplotlib (pip install 'marginwood[plot]')")
+        return
+    write_whole(args.out, _draw({name: scores[:, 0] for name, scores in results.items()}, args.out))
+    log.info("picture saved as %s", args.out)
+
+
+def _splits(data: Data, n_folds: int | None) -> list[Any]:
+    """Rows to train on and to test on, for each fold."""
+    if n_folds is None and data.folds is not None:
+        numbers = np.unique(data.folds)
+        if len(numbers) < 2:
+            raise DataError(f"{data.source}: folds.csv has a single fold")
+        return [(np.flatnonzero(data.folds != fold), np.flatnonzero(data.folds == fold)) for fold in numbers]
+    return list(CensoringStratifiedKFold(n_folds or 5).split(data.X, data.y))
+
+
+def _score(name: str, data: Data, splits: list[Any], n_jobs: int | None) -> FloatArray:
+    """All metrics of a model and the seconds of its training, one row per fold."""
+    cls, defaults = TUNED[name]
+    scores = np.empty((len(splits), len(METRICS) + 1))
+    for fold, (train, test) in enumerate(splits):
+        model = make_model(name, cls, {}, n_jobs=n_jobs, **defaults)
+        start = time.perf_counter()
+        tune_model(model, data.X[train], data.y[train], data.names)
+        seconds, prediction = time.perf_counter() - start, model.predict(data.X[test])
+        scores[fold] = [*(metric(data.y[test], prediction) for metric in METRICS.values()), seconds]
+        log.info("%s: fold %d of %d, MSE %.4g", name, fold + 1, len(splits), scores[fold, 0])
+    return scores
+
+
+def _draw(errors: dict[str, FloatArray], path: str) -> bytes:
+    """A picture of the MSE: a dot per fold, a bar at the mean."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 1 + 0.5 * len(errors)), layout="constrained")
+    axes = figure.subplots()
+    for place, values in enumerate(errors.values()):
+        axes.plot(values, np.full(len(values), place), "o", color="#7a9cc6", alpha=0.8)
+        axes.plot(values.mean(), place, "|", color="#c8442f", markersize=22, markeredgewidth=2.5)
+    axes.set_yticks(range(len(errors)), list(errors))
+    axes.set_xlim(left=0)
+    axes.set_ylim(len(errors) - 0.5, -0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("interval MSE on test folds (dots) and its mean (bars); less is better")
+    buffer, suffix = io.BytesIO(), path.rpartition(".")[2]
+    known = suffix in figure.canvas.get_supported_filetypes()
+    figure.savefig(buffer, dpi=mpl.rcParams["figure.dpi"] * 1.5, format=suffix if known else "png")
+    return buffer.getvalue()

@@ -1,0 +1,156 @@
+"""Features and targets from the files that the user names: one table, or a folder of them.
+
+The folder is the layout of `datasets.load_folder`: ``features.csv``, ``targets.csv`` and perhaps ``folds.csv``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from marginwood._cli.errors import DataError, UsageError
+from marginwood._cli.tables import Table, read_table
+from marginwood.datasets import FOLDER_FILES, check_folds
+from marginwood.intervals import FloatArray, IntArray, censoring_kind, from_events, make_intervals
+
+__all__ = ["TEXT_HINT", "Data", "add_data", "add_features", "add_target", "open_features", "read_data"]
+
+FEATURES, TARGETS, FOLDS = FOLDER_FILES
+TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
+
+log = logging.getLogger("marginwood")
+
+
+class Data(NamedTuple):
+    """Rows to learn from or to score; `target` holds the options that name the target columns."""
+
+    source: str
+    names: list[str]
+    X: FloatArray
+    y: FloatArray
+    target: dict[str, str]
+    folds: IntArray | None
+
+    def notes(self) -> dict[str, Any]:
+        """What a model file says about the data that it was trained on."""
+        kinds, counts = np.unique(censoring_kind(self.y), return_counts=True)
+        return {
+            "data": Path(self.source).name,
+            "rows": len(self.y),
+            "censoring": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+            "target": self.target,
+        }
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The argument that names the data."""
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help="CSV, TSV (either may be gzipped) or Parquet file, - for CSV from stdin, or a folder of "
+        f"{FEATURES}, {TARGETS} and perhaps {FOLDS}; errors count the rows below the header from 0",
+    )
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Options that name the columns of the target."""
+    group = parser.add_argument_group("target", "An empty cell or NA is an open end, as inf and -inf are.")
+    group.add_argument("--lower", metavar="COL", help="column of lower ends")
+    group.add_argument("--upper", metavar="COL", help="column of upper ends")
+    group.add_argument("--time", metavar="COL", help="column of times, with --event instead of --lower and --upper")
+    group.add_argument("--event", metavar="COL", help="column of 1 (event at that time) and 0 (later)")
+
+
+def add_features(parser: argparse.ArgumentParser) -> None:
+    """Options that choose the columns to learn from."""
+    group = parser.add_argument_group("features", "By default all columns that are not the target.")
+    group.add_argument("--features", metavar="COL", nargs="+", help="columns to learn from")
+    group.add_argument("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
+
+
+def named_target(args: argparse.Namespace) -> dict[str, str]:
+    """The target options that were given; raises unless they are --lower and/or --upper, or --time and --event."""
+    given = {name: getattr(args, name) for name in ("lower", "upper", "time", "event") if getattr(args, name)}
+    events = given.keys() & {"time", "event"}
+    if events and (len(events) == 1 or len(given) > 2):
+        raise UsageError("--time and --event go together, and not with --lower or --upper")
+    return given
+
+
+def read_data(args: argparse.Namespace, default_target: dict[str, str] | None = None) -> Data:
+    """Read features and target as the options say."""
+    target = named_target(args) or default_target or {}
+    folder, folds = Path(args.data), None
+    if args.data != "-" and folder.is_dir():
+        features, targets = _read_folder(folder, FEATURES), _read_folder(folder, TARGETS)
+        if not target:
+            if len(targets.names) != 2:
+                raise DataError(
+                    f"{targets.source}: expected two columns, got {len(targets.names)}; use --lower, --upper"
+                )
+            target = dict(zip(("lower", "upper"), targets.names, strict=True))
+        if len(features) != len(targets):
+            raise DataError(f"{folder}: {len(features)} rows in {FEATURES}, {len(targets)} in {TARGETS}")
+        if (folder / FOLDS).exists():
+            folds = _read_folds(folder, len(features))
+    elif not target:
+        raise UsageError("name the target's columns: --lower COL --upper COL, or --time COL --event COL")
+    else:
+        features = targets = read_table(args.data)
+    if not len(targets):
+        raise DataError(f"{targets.source}: no rows below the header")
+    y = _read_target(targets, target)
+    names = _feature_names(args, features, target.values() if features is targets else ())
+    X = features.numbers(names, TEXT_HINT)
+    log.info("%s: %d rows, %d features", features.source, len(X), len(names))
+    return Data(args.data, names, X, y, target, folds)
+
+
+def open_features(path: str) -> Table:
+    """The table of features: a file, or the one of a folder."""
+    if path != "-" and Path(path).is_dir():
+        return _read_folder(Path(path), FEATURES)
+    return read_table(path)
+
+
+def _read_folder(folder: Path, name: str) -> Table:
+    if not (folder / name).exists():
+        raise DataError(f"{folder}: a folder without {name}; name a file, or a folder of {FEATURES} and {TARGETS}")
+    return read_table(str(folder / name))
+
+
+def _read_folds(folder: Path, n_rows: int) -> IntArray:
+    table = read_table(str(folder / FOLDS))
+    if len(table) != n_rows:
+        raise DataError(f"{table.source}: expected {n_rows} whole numbers, one per row; got {len(table)} rows")
+    return check_folds(table.numbers(table.names[:1]), table.source)
+
+
+def _read_target(table: Table, target: dict[str, str]) -> FloatArray:
+    columns = {name: table.numbers([column]).ravel() for name, column in target.items()}
+    try:
+        if "time" in columns:
+            return from_events(columns["time"], columns["event"])
+        return make_intervals(columns.get("lower"), columns.get("upper"))
+    except ValueError as error:
+        raise DataError(f"{table.source}: {error}") from None
+
+
+def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:
+    """Names of the columns to learn from."""
+    unknown = [name for name in args.drop if name not in table.places]
+    if unknown:
+        table.numbers(unknown)
+    chosen = args.features
+    if chosen is None:
+        chosen = [name for name in table.names if name not in target]
+    elif len(set(chosen)) < len(chosen) or set(chosen) & set(target):
+        raise UsageError("--features: a column is named twice, or is the target")
+    names = [name for name in chosen if name not in args.drop]
+    if not names:
+        raise DataError(f"{table.source}: no columns are left to learn from")
+    return names

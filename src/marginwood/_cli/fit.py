@@ -1,0 +1,37 @@
+"""Train a model with given parameters and save it.
+
+Example:
+  marginwood fit train.csv --lower low --upper high --margin 0.5 --out tree.mw
+  marginwood fit patients.csv --time days --event died --drop id --model forest --out forest.mw
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from marginwood._cli.data import add_data, add_features, add_target, read_data
+from marginwood._cli.models import MODELS, add_model, fit_model, given_options, make_model
+from marginwood._persistence import save
+from marginwood._support.files import check_place
+
+log = logging.getLogger("marginwood")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    add_data(parser)
+    parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
+    add_target(parser)
+    add_features(parser)
+    add_model(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Read, train, save."""
+    model = make_model(args.model, MODELS[args.model], given_options(args), verbose=int(not args.quiet))
+    check_place(args.out)
+    data = read_data(args)
+    model = fit_model(model, data.X, data.y, data.names)
+    save(model, args.out, notes=data.notes())
+    log.info("%s: saved, D2 on the training data %.3f", args.out, model.score(data.X, data.y))

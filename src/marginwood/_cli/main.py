@@ -1,0 +1,112 @@
+"""The entry point: parses the command line, runs a command, and turns errors into one line and an exit code.
+
+Exit codes: 0 done, 1 bad data or a failed write, 2 bad usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from types import ModuleType
+from typing import NoReturn
+
+from marginwood._cli import benchmark, demo, evaluate, fit, predict, report, show, tune, warmup
+from marginwood._cli.errors import UsageError
+from marginwood._version import __version__
+
+__all__ = ["main"]
+
+COMMANDS: dict[str, ModuleType] = {
+    "fit": fit,
+    "tune": tune,
+    "predict": predict,
+    "evaluate": evaluate,
+    "show": show,
+    "report": report,
+    "benchmark": benchmark,
+    "demo": demo,
+    "warmup": warmup,
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the line and exit."""
+        self.exit(2, f"marginwood: error: {message} (see {self.prog} --help)\n")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser: each command adds its arguments; its docstring is its help, with an example at the end."""
+    parser = Parser(
+        prog="marginwood",
+        description="Regression when labels are intervals: maximum margin interval trees.",
+        epilog="Example: marginwood fit train.csv --lower low --upper high --out model.mw",
+    )
+    parser.add_argument("--version", action="version", version=f"marginwood {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
+        summary, _, rest = (module.__doc__ or "").partition("\n")
+        command = commands.add_parser(
+            name,
+            help=summary.rstrip("."),
+            description=summary,
+            epilog=rest.strip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        command.add_argument("-q", "--quiet", action="store_true", help="no progress, no log")
+        module.add_arguments(command)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    args = make_parser().parse_args(argv)
+    _set_up_messages(args.quiet)
+    try:
+        COMMANDS[args.command].run(args)
+        sys.stdout.flush()
+    except UsageError as error:
+        return _fail(2, f"{error} (see marginwood {args.command} --help)", args.debug)
+    except BrokenPipeError:
+        # The reader has had enough. What is left in the buffer must not be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return _fail(130, "interrupted", args.debug)
+    except Exception as error:
+        return _fail(1, _describe(error), args.debug)
+    return 0
+
+
+def _fail(code: int, message: str, debug: bool) -> int:
+    if debug:
+        logging.getLogger("marginwood").error("", exc_info=True)
+    sys.stderr.write(f"marginwood: error: {message}\n" if code != 130 else f"marginwood: {message}\n")
+    return code
+
+
+def _describe(error: Exception) -> str:
+    """One line: what the message of a known error says; an unexpected one gets its name too."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    text = " ".join(str(error).split())
+    known = isinstance(error, ValueError | OSError | TypeError) and text
+    return text if known else f"{type(error).__name__}: {text} (--debug shows where)"
+
+
+def _set_up_messages(quiet: bool) -> None:
+    """Log lines and warnings go to stderr, one line each."""
+    log = logging.getLogger("marginwood")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    log.handlers[:] = [handler]
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+    # Columns are matched by name before a model sees them.
+    warnings.filterwarnings("ignore", "X does not have valid feature names")
+    warnings.showwarning = lambda message, *_, **__: log.warning("warning: %s", " ".join(str(message).split()))

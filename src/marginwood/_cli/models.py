@@ -1,0 +1,162 @@
+"""The models of ``--model``, their options, and how each of them is tuned."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from marginwood._baselines.dummy import IntervalDummyRegressor
+from marginwood._cli.errors import UsageError
+from marginwood._linear.l1 import L1IntervalRegression, L1IntervalRegressionCV
+from marginwood._support.threads import run_in_threads
+from marginwood._trees.boosting import MaxMarginIntervalBoosting
+from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._trees.tree import MaxMarginIntervalTree
+from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood.intervals import FloatArray
+
+__all__ = ["MODELS", "TUNED", "add_model", "count", "fit_model", "given_options", "make_model", "tune_model"]
+
+# Options that models without threads or random draws may be given.
+NEUTRAL = {"n_jobs", "random_state"}
+PATIENCE = 20
+MOST_STAGES = 2000
+
+MODELS: dict[str, type[Any]] = {
+    "tree": MaxMarginIntervalTree,
+    "forest": MaxMarginIntervalForest,
+    "boosting": MaxMarginIntervalBoosting,
+    "linear": L1IntervalRegression,
+}
+# Estimators that choose their parameters, and what they are made with beside the user's options.
+TUNED: dict[str, tuple[type[Any], dict[str, Any]]] = {
+    "tree": (MaxMarginIntervalTreeCV, {}),
+    "forest": (MaxMarginIntervalForest, {}),
+    "boosting": (MaxMarginIntervalBoosting, {"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE}),
+    "linear": (L1IntervalRegressionCV, {}),
+    "constant": (IntervalDummyRegressor, {}),
+}
+
+
+class Option(NamedTuple):
+    """An option of the command line that is a parameter of some models."""
+
+    flag: str
+    kind: Callable[[str], Any]
+    what: str
+
+
+def _number(least: float, most: float = np.inf, *, above: bool = False) -> Callable[[str], float]:
+    """A parser of finite numbers in a range."""
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not least <= value <= most or np.isinf(value) or (above and value == least):
+            sign = ">" if above else ">="
+            upper = f" and <= {most:g}" if np.isfinite(most) else ""
+            raise argparse.ArgumentTypeError(f"expected a number {sign} {least:g}{upper}, got {text}")
+        return value
+
+    return number
+
+
+def count(text: str) -> int:
+    """A whole number >= 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text}")
+    return value
+
+
+def count_or_share(text: str) -> int | float:
+    """A whole number >= 1, or a share of all."""
+    if text.isdigit():
+        return count(text)
+    return _number(0, 1, above=True)(text)
+
+
+def features_to_try(text: str) -> int | float | str:
+    """A count, a share, or the name of a rule."""
+    return text if text in ("sqrt", "log2") else count_or_share(text)
+
+
+def jobs(text: str) -> int:
+    """A number of threads: a whole number, -1 for all processors."""
+    value = int(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("0 is no number of threads; -1 is one per processor")
+    return value
+
+
+OPTIONS = {
+    "margin": Option("--margin", _number(0), "how far inside its interval a prediction should lie"),
+    "max_depth": Option("--max-depth", count, "depth of the trees"),
+    "min_samples_leaf": Option("--min-samples-leaf", count_or_share, "fewest rows of a leaf, or a share of all"),
+    "min_samples_split": Option("--min-samples-split", count_or_share, "fewest rows of a node that is split"),
+    "max_leaf_nodes": Option("--max-leaf-nodes", count, "most leaves of a tree"),
+    "max_features": Option("--max-features", features_to_try, "features tried per node: a count, a share, sqrt, log2"),
+    "ccp_alpha": Option("--ccp-alpha", _number(0), "cost of a leaf in pruning"),
+    "n_estimators": Option("--n-estimators", count, "number of trees of a forest, or of stages of boosting"),
+    "learning_rate": Option("--learning-rate", _number(0, above=True), "factor of each stage of boosting"),
+    "subsample": Option("--subsample", _number(0, 1, above=True), "share of the rows that each stage draws"),
+    "alpha": Option("--alpha", _number(0, above=True), "L1 penalty of the linear model"),
+    "random_state": Option("--seed", int, "seed of all random draws (default: 0)"),
+    "n_jobs": Option("--n-jobs", jobs, "number of threads, -1 for one per processor (default: 1)"),
+}
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """--model and the parameters of all models."""
+    group = parser.add_argument_group("model")
+    group.add_argument("--model", choices=list(MODELS), default="tree", help="what to train (default: tree)")
+    group.add_argument(
+        "--loss", choices=["linear_hinge", "squared_hinge"], help="distance to the interval, or its square"
+    )
+    for name, option in OPTIONS.items():
+        group.add_argument(option.flag, dest=name, type=option.kind, metavar="N", help=option.what)
+
+
+def given_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Parameters that the user set, by the names that estimators have for them."""
+    values = {name: getattr(args, name, None) for name in ("loss", *OPTIONS)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def make_model(name: str, cls: type[Any], options: dict[str, Any], **defaults: Any) -> Any:
+    """An estimator with the user's options; one that it does not have is bad usage, unless it changes no model."""
+    known = signature(cls).parameters
+    unknown = [option for option in options if option not in known.keys() | NEUTRAL]
+    if unknown:
+        flags = [OPTIONS[option].flag if option in OPTIONS else f"--{option}" for option in unknown]
+        raise UsageError(f"{', '.join(flags)} cannot be set for this command with --model {name}")
+    wanted = {"random_state": 0} | defaults | options
+    return cls(**{key: value for key, value in wanted.items() if key in known})
+
+
+def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any:
+    """Fit a model, with feature names, such that Ctrl-C stops it at once."""
+    if isinstance(model, MaxMarginIntervalTree | L1IntervalRegression | L1IntervalRegressionCV):
+        list(run_in_threads(lambda _: model.fit(X, y), [0]))
+    else:
+        model.fit(X, y)
+    return name_features(model, names)
+
+
+def tune_model(model: Any, X: FloatArray, y: FloatArray, names: list[str], margin: float | None = None) -> Any:
+    """Fit a model of `TUNED`; a forest tries margins, unless one is given."""
+    if isinstance(model, MaxMarginIntervalForest):
+        return name_features(model.tune_oob(X, y, margins="auto" if margin is None else [margin]), names)
+    return fit_model(model, X, y, names)
+
+
+def name_features(model: Any, names: list[str]) -> Any:
+    """Tell a model, and those inside it, what its features are called."""
+    parts = [model, getattr(model, "best_estimator_", None), *getattr(model, "estimators_", [])]
+    for part in parts:
+        if part is not None:
+            part.feature_names_in_ = np.array(names, dtype=object)
+    return model

@@ -1,0 +1,198 @@
+"""Reading and writing tables: CSV, TSV, both gzipped, Parquet, and CSV through pipes.
+
+A cell that is empty or one of `MISSING` is missing. Numbers are parsed column by column when they are asked for, so
+text in a column that nobody uses does no harm. Errors count rows from 0, as those of the library do.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import logging
+import re
+import sys
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marginwood._cli.errors import DataError
+from marginwood._support.files import write_whole
+from marginwood.datasets import BOOLEANS, MISSING
+from marginwood.intervals import FloatArray
+
+__all__ = ["Table", "read_table", "write_table"]
+
+SEPARATORS = ",;\t"
+GZIP, PARQUET, UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
+
+log = logging.getLogger("marginwood")
+
+
+def polars() -> Any:
+    """The module polars, or an error that says how to install it."""
+    try:
+        import polars
+    except ImportError:
+        raise DataError("tables are read with polars: pip install 'marginwood[cli]'") from None
+    return polars
+
+
+class Table:
+    """Named columns of a file; columns without a name are left out."""
+
+    def __init__(self, source: str, names: list[str], frame: Any, *, decimal_comma: bool = False) -> None:
+        self.source = source
+        self.frame = frame
+        self.decimal_comma = decimal_comma
+        self.places = {name: place for place, name in enumerate(names) if name}
+        self.names = list(self.places)
+        self.repeated = {name for name, count in Counter(names).items() if count > 1 and name}
+        if len(self.names) < len(set(names)):
+            log.info("%s: columns without a name are left out", source)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def numbers(self, names: list[str], hint: str = "") -> FloatArray:
+        """Columns as float64, NaN where a cell is missing; text raises with a hint, in which {0} is the name."""
+        absent = [name for name in names if name not in self.places]
+        if absent:
+            have = ", ".join(self.names[:20]) + (", ..." if len(self.names) > 20 else "")
+            raise DataError(f"{self.source}: no column named {', '.join(map(repr, absent[:10]))}; there are: {have}")
+        repeated = [name for name in names if name in self.repeated]
+        if repeated:
+            raise DataError(
+                f"{self.source}: more than one column is named {', '.join(map(repr, repeated))}; rename them"
+            )
+        values = np.empty((len(self), len(names)))
+        for idx, name in enumerate(names):
+            values[:, idx] = self._parse(name, hint.format(name))
+        return values
+
+    def _parse(self, name: str, hint: str) -> FloatArray:
+        pl = polars()
+        cells = self.frame.to_series(self.places[name])
+        if cells.dtype != pl.String:
+            if not (cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)):
+                raise DataError(f"{self.source}: column {name!r} holds {cells.dtype}, not numbers{hint}")
+            return cells.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        numbers = cells.cast(pl.Float64, strict=False)
+        if numbers.null_count() > cells.null_count():  # not numbers as they are: look closer at these
+            odd = numbers.is_null() & cells.is_not_null()
+            text = cells.filter(odd).str.strip_chars().str.to_lowercase().replace(BOOLEANS)
+            parsed = text.cast(pl.Float64, strict=False)
+            if self.decimal_comma:
+                parsed = parsed.fill_null(text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False))
+            bad = parsed.is_null() & ~text.is_in(MISSING)
+            if bad.any():
+                row = odd.arg_true()[bad.arg_true()[0]]
+                raise DataError(f"{self.source}: column {name!r}, row {row}: {cells[row]!r:.60} is not a number{hint}")
+            numbers = numbers.scatter(odd.arg_true(), parsed)
+        return numbers.fill_null(np.nan).to_numpy()
+
+
+def read_table(path: str) -> Table:
+    """Read a file, or stdin for ``-``; its kind is seen from its first bytes."""
+    source = "stdin" if path == "-" else path
+    content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    if content.startswith(GZIP):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{source}: damaged gzip file: {error}") from None
+    if content.startswith(PARQUET):
+        return _read_parquet(source, content)
+    if content.startswith(UTF16):
+        raise DataError(f"{source}: UTF-16 text; save it as UTF-8")
+    return _read_csv(source, content)
+
+
+def _read_parquet(source: str, content: bytes) -> Table:
+    pl = polars()
+    try:
+        frame = pl.read_parquet(io.BytesIO(content))
+    except Exception as error:
+        raise DataError(f"{source}: damaged Parquet file: {_first_line(error)}") from None
+    return Table(source, [name.strip() for name in frame.columns], frame)
+
+
+def _read_csv(source: str, content: bytes) -> Table:
+    pl = polars()
+    try:
+        lines = _decode(content)
+        separator = max(SEPARATORS, key=re.sub('"[^"]*"', "", lines.readline()).count)
+        lines.seek(0)
+        names = [name.strip() for name in next(csv.reader(lines, delimiter=separator), [])]
+        if not any(names):
+            raise DataError(f"{source}: empty, or without a header of column names")
+        if all(_is_number(name) for name in names):
+            raise DataError(f"{source}: line 1 holds numbers ({', '.join(names[:3])}); a header is needed")
+        if content.endswith((b"\n\n", b"\n\r\n")) and len(names) > 1:  # blank lines at the end are no rows
+            content = content.rstrip(b" \r\n")  # not tabs: they may end empty cells
+        try:
+            frame = pl.read_csv(content, separator=separator, null_values="NA", infer_schema_length=1000)
+        except pl.exceptions.PolarsError:
+            # A later cell is of another type. All as text takes three times as long.
+            frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
+        _check_fields(source, content, separator, frame)
+    except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
+        reason = _first_line(error)
+        reason = "not UTF-8 text; save it as UTF-8" if "utf" in reason else reason
+        raise DataError(f"{source}: {reason}") from None
+    if frame.width != len(names):
+        raise DataError(f"{source}: {len(names)} names in the header, {frame.width} columns")
+    return Table(source, names, frame, decimal_comma=separator == ";")
+
+
+def _decode(content: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")
+
+
+def _check_fields(source: str, content: bytes, separator: str, frame: Any) -> None:
+    """Raise at the first row with fewer fields than the header, whose last cells polars takes for empty ones."""
+    n_fields = frame.width
+    if n_fields == 1 or not frame.to_series(-1).null_count():
+        return
+    # Longer rows are refused already, so the number of separators tells, far faster than csv does.
+    bare = re.sub(b'"[^"]*"', b"", content)
+    if bare.count(separator.encode()) == (len(frame) + 1) * (n_fields - 1):
+        return
+    for row, fields in enumerate(csv.reader(_decode(content), delimiter=separator), -1):  # -1 is the header
+        if len(fields) < n_fields:
+            advice = f"a cell may be empty, but its {separator!r} must be there"
+            raise DataError(f"{source}: row {row} has {len(fields)} of {n_fields} fields; {advice}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def write_table(path: str, columns: dict[str, FloatArray]) -> None:
+    """Write columns to a file of the kind that its suffix says, or as CSV to stdout for ``-``."""
+    pl = polars()
+    frame, buffer = pl.DataFrame(columns), io.BytesIO()
+    if path.endswith(".parquet"):
+        frame.write_parquet(buffer)
+    else:
+        frame.write_csv(buffer, separator="\t" if path.endswith((".tsv", ".tsv.gz")) else ",")
+    if path == "-":
+        rest = buffer.getbuffer()
+        while rest:  # with PYTHONUNBUFFERED a write may be partial
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.buffer.flush()
+    elif path.endswith(".gz"):
+        write_whole(path, gzip.compress(buffer.getvalue(), mtime=0))
+    else:
+        write_whole(path, buffer.getbuffer())

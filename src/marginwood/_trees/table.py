@@ -1,0 +1,210 @@
+"""The *node table*: a fitted tree as arrays with an entry per node, as scikit-learn's ``tree_``, and what reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._base import IntervalRegressorMixin, check_features
+from marginwood._core.nodes import LEAF, parents
+from marginwood._core.predict import apply, depths
+from marginwood.intervals import BoolArray, FloatArray, IntArray
+
+__all__ = ["IntervalTree", "OptimumReader", "TreeReader"]
+
+
+class IntervalTree:
+    """The node table of a fitted tree; each attribute is an array with one entry per node.
+
+    Attributes
+    ----------
+    children_left, children_right : ndarray
+        Rows of the children, -1 for a leaf.
+    feature, threshold : ndarray
+        A sample goes left if its feature is at most the threshold; -2 for a leaf.
+    missing_go_to_left : ndarray
+        Whether NaN goes left.
+    value : ndarray of shape (node_count, 1, 1)
+        The prediction, in the shape that scikit-learn's exporters read.
+    value_low, value_high : ndarray
+        Ends of the set of predictions of least cost; they may be infinite.
+    impurity : ndarray
+        The cost: the weighted sum of the node's losses, margin included.
+    n_node_samples, weighted_n_node_samples : ndarray
+        Number and weight of the training samples.
+    saw_missing : ndarray of shape (n_features,)
+        Whether the training data had NaN in a feature.
+    """
+
+    n_outputs = 1
+    n_classes = np.array([1])
+    max_n_classes = 1
+
+    def __init__(self, nodes: npt.NDArray[np.void], saw_missing: BoolArray) -> None:
+        self.nodes = nodes
+        self.saw_missing = saw_missing
+        self.n_features = len(saw_missing)
+
+    def __getattr__(self, name: str) -> Any:
+        nodes = self.__dict__.get("nodes")
+        if nodes is None or name not in nodes.dtype.names:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return nodes[name]
+
+    @property
+    def value(self) -> FloatArray:
+        """The predictions, in scikit-learn's shape (node_count, 1, 1)."""
+        return self.nodes["value"].reshape(-1, 1, 1)
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.nodes)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.nodes["children_left"] == LEAF))
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; 0 for a tree without splits."""
+        return int(depths(self.nodes).max())
+
+    def apply(self, X: FloatArray) -> IntArray:
+        """The leaf of every row of a checked X."""
+        if X.shape[1] != self.n_features:  # the kernel would read beyond the rows
+            raise ValueError(f"X: expected {self.n_features} features, got {X.shape[1]}.")
+        return apply(self.nodes, X)
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """The prediction for every row of a checked X."""
+        return self.nodes["value"][self.apply(X)]
+
+    def decision_path(self, X: FloatArray) -> csr_matrix:
+        """Indicator matrix of the nodes that each row passes."""
+        parent, at, depth = parents(self.nodes), self.apply(X), depths(self.nodes)
+        ends = np.cumsum(depth[at] + 1)
+        indices = np.empty(ends[-1], dtype=np.int64)
+        for step in range(depth.max() + 1):
+            rows = np.flatnonzero(depth[at] == depth.max() - step)
+            indices[ends[rows] - 1] = at[rows]
+            ends[rows] -= 1
+            at[rows] = parent[at[rows]]
+        indptr = np.append(ends, len(indices))
+        return csr_matrix((np.ones(len(indices), dtype=np.int64), indices, indptr), (len(X), self.node_count))
+
+    def compute_feature_importances(self, normalize: bool = True) -> FloatArray:
+        """How much of the cost the splits of each feature took away."""
+        splits = self.nodes[self.nodes["children_left"] != LEAF]
+        cost = self.nodes["impurity"]
+        decrease = splits["impurity"] - cost[splits["children_left"]] - cost[splits["children_right"]]
+        importances = np.bincount(splits["feature"], np.maximum(decrease, 0), self.n_features).astype(np.float64)
+        total = importances.sum()
+        return importances / total if normalize and total > 0 else importances
+
+
+class TreeReader(IntervalRegressorMixin):
+    """What an estimator reads off its node table ``tree_``."""
+
+    tree_: IntervalTree
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict a number for every row: the value of its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        check_is_fitted(self)
+        return self.tree_.predict(check_features(self, X))
+
+    def apply(self, X: Any) -> IntArray:
+        """Find the leaf of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Rows of the node table.
+        """
+        check_is_fitted(self)
+        return self.tree_.apply(check_features(self, X))
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Find the nodes that every row passes, from the root to its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        csr_matrix of shape (n_samples, n_nodes)
+            1 where a row passes a node.
+        """
+        check_is_fitted(self)
+        return self.tree_.decision_path(check_features(self, X))
+
+    def get_depth(self) -> int:
+        """Depth of the deepest leaf.
+
+        Returns
+        -------
+        int
+            0 for a tree without splits.
+        """
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Count the leaves.
+
+        Returns
+        -------
+        int
+            Number of leaves.
+        """
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of the total decrease of the cost by the splits of each feature."""
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances()
+
+
+class OptimumReader(TreeReader):
+    """What a tree adds whose values minimise the costs of its leaves: middles, or finite ends, of all minimisers."""
+
+    def predict_optimal_interval(self, X: Any) -> FloatArray:
+        """Predict, for every row, the interval of all minimisers of the cost of its leaf.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper end. An end is infinite where the leaf holds no limit on that side.
+        """
+        leaves = self.apply(X)
+        return np.column_stack([self.tree_.value_low[leaves], self.tree_.value_high[leaves]])

@@ -1,0 +1,42 @@
+"""Rows held out while a booster trains: they say when to stop."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from marginwood._base import Rows, check_features, check_rows
+from marginwood._support.checks import check_count, check_number
+
+__all__ = ["check_early_stopping", "check_validation", "hold_out"]
+
+
+def check_early_stopping(name: str, patience: Any, validation_fraction: Any) -> None:
+    """Raise unless `patience`, the parameter called `name`, is None or a count, and the fraction a share."""
+    if patience is not None:
+        check_count(name, patience, 1, otherwise=" or None")
+    check_number("validation_fraction", validation_fraction, "a number between 0 and 1", lambda share: 0 < share < 1)
+
+
+def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
+    """Validation data that came as arguments of `fit`, checked; None if there are none."""
+    if (X_val is None) != (y_val is None):
+        raise ValueError("X_val and y_val: expected both or neither.")
+    if X_val is None:
+        return None
+    X_val = check_features(estimator, X_val)
+    return check_rows(X_val, y_val, sample_weight_val)
+
+
+def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
+    """Split off a random share of the rows that say something, for validation; rows of weight 0 count as absent."""
+    training = training.weighted()
+    candidates = np.flatnonzero(np.isfinite(training.intervals).any(axis=1))
+    n_held_out = math.ceil(fraction * len(candidates))
+    if n_held_out >= len(candidates):
+        raise ValueError(f"validation_fraction: {fraction} of {len(candidates)} samples leaves none to train on.")
+    held_out = np.zeros(len(training.X), dtype=np.bool_)
+    held_out[np.random.RandomState(seed).permutation(candidates)[:n_held_out]] = True
+    return training.take(~held_out), training.take(held_out)

@@ -1,0 +1,45 @@
+"""Compiling all kernels ahead of the first use."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from marginwood._baselines.cart import IntervalCART
+from marginwood._solver import optimal_costs
+from marginwood._trees.boosting import MaxMarginIntervalBoosting
+from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._trees.tree import MaxMarginIntervalTree
+from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood.datasets import make_sine
+
+__all__ = ["warmup"]
+
+
+def warmup() -> None:
+    """Compile all kernels, so that no later call waits for it.
+
+    Kernels are compiled once per machine and kept in Numba's cache; the first call of any estimator would compile
+    what it needs.
+
+    Examples
+    --------
+    >>> import marginwood
+    >>> marginwood._warmup()
+    """
+    X, y = make_sine(60, 2, random_state=0)
+    X[0, 0] = np.nan
+    for loss in ("linear_hinge", "squared_hinge"):
+        tree = MaxMarginIntervalTree(loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0)
+        tree.fit(X, y).decision_path(X)
+        optimal_costs(y[:, 0], y[:, 1], loss=loss)
+    # Each of these outweighs all before it: the minimum swings too far for the solver's first kernel.
+    ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1, -1)
+    optimal_costs(ends, ends, sample_weight=4.0 ** np.arange(40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction
+        MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
+    MaxMarginIntervalBoosting(n_estimators=1, subsample=0.5, random_state=0).fit(X, y)
+    MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
+    IntervalCART(cv=2).fit(X, y)

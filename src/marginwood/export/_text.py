@@ -1,0 +1,61 @@
+"""Trees as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marginwood._base import check_feature_names
+from marginwood._core.nodes import LEAF
+from marginwood._drawing import condition, describe_leaf, missing_note, places, read_tree
+from marginwood._support.checks import check_count
+
+__all__ = ["export_text"]
+
+
+def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2) -> str:
+    """Draw a fitted tree as text.
+
+    Parameters
+    ----------
+    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
+        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
+    feature_names : sequence of str, default=None
+        Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
+    max_depth : int, default=None
+        Cut the drawing below this depth.
+    decimals : int, default=2
+        Digits after the decimal point.
+
+    Returns
+    -------
+    str
+        One line per split side; a leaf shows its value, the interval of equally good values, its number of
+        samples and its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwood import MaxMarginIntervalTree, export_text
+    >>> X, y = np.array([[1.0], [2.0], [3.0]]), np.array([[0.0, 1.0], [0.5, np.inf], [4.0, 6.0]])
+    >>> print(export_text(MaxMarginIntervalTree().fit(X, y), feature_names=["dose"]))
+    |-- dose <= 1.50
+    |   |-- value: 0.50 in [0.00, 1.00], samples: 1, cost: 0.00
+    |-- dose > 1.50
+    |   |-- value: 5.00 in [4.00, 6.00], samples: 2, cost: 0.00
+    """
+    table, lines = read_tree(tree), []
+    check_count("decimals", decimals, 0)
+    names = [" ".join(name.split()) for name in check_feature_names(tree, feature_names)]  # each on one line
+    for place in places(table, max_depth):
+        if place.depth:
+            parent = table.nodes[place.parent]
+            comparison = f"{'<=' if place.is_left else '>'} {parent['threshold']:.{decimals}f}"
+            rule = condition(parent, names[parent["feature"]], comparison, is_left=place.is_left)
+            lines.append(f"{'|   ' * (place.depth - 1)}|-- {rule}{missing_note(table, place)}")
+        node = table.nodes[place.idx]
+        if place.is_cut:
+            lines.append(f"{'|   ' * place.depth}|-- ...")
+        elif node["children_left"] == LEAF:
+            leaf = ", ".join(describe_leaf(node, f"{{:.{decimals}f}}".format))
+            lines.append(f"{'|   ' * place.depth}|-- {leaf}")
+    return "\n".join(lines)

@@ -1,0 +1,126 @@
+"""Plots of what a model learned about its features."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._base import check_feature_names
+from marginwood._support.checks import check_count
+from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood.plotting._canvas import INTERVAL, SECOND, make_axes, pyplot, shorten
+
+__all__ = ["plot_importances", "plot_partial_dependence"]
+
+
+def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, ax: Any = None) -> Any:
+    """Draw the most important features as bars.
+
+    For a forest a line spans the importances in the trees, from their 10 % to their 90 % quantile.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted tree, forest or boosting: anything with ``feature_importances_``.
+    feature_names : sequence of str, default=None
+        Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
+    n_top : int, default=20
+        How many features to show.
+    ax : matplotlib axes, default=None
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        `ax`, or the axes of the new figure.
+
+    Examples
+    --------
+    >>> from marginwood import MaxMarginIntervalTree
+    >>> from marginwood.datasets import make_sine
+    >>> from marginwood.plotting import plot_importances
+    >>> ax = plot_importances(MaxMarginIntervalTree(max_depth=3).fit(*make_sine(random_state=0)), n_top=3)
+    >>> ax.get_yticklabels()[0].get_text()
+    'x[0]'
+    """
+    pyplot()
+    check_is_fitted(model)
+    if not hasattr(model, "feature_importances_"):
+        raise TypeError(f"model: expected an estimator with feature_importances_, got {type(model).__name__}.")
+    names = check_feature_names(model, feature_names)
+    importances = np.asarray(model.feature_importances_)
+    top = np.argsort(-importances, kind="stable")[: check_count("n_top", n_top, 1)]
+    ax = make_axes(ax, figsize=(7, 0.8 + 0.28 * len(top)))
+    places = np.arange(len(top))
+    ax.barh(places, importances[top], height=0.7, color=INTERVAL)
+    if isinstance(model, MaxMarginIntervalForest):
+        in_trees = np.array([tree.feature_importances_[top] for tree in model.estimators_])
+        low, high = np.quantile(in_trees, [0.1, 0.9], axis=0)
+        ax.hlines(places, low, high, color=SECOND, linewidth=1.6, label=f"10 % to 90 % of {len(in_trees)} trees")
+        ax.legend(frameon=False, loc="lower right")
+    ax.set_yticks(places, [shorten(names[idx]) for idx in top], parse_math=False)
+    ax.set(xlim=(0, None), ylim=(len(top) - 0.5, -0.5), xlabel="share of the decrease of the cost")
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None, **options: Any) -> Any:
+    """Draw how predictions depend on one or two features, by scikit-learn's ``PartialDependenceDisplay``.
+
+    That takes neither integers nor polars frames nor missing values: here the first two are turned into what it takes,
+    and rows in which a drawn feature is NaN or infinite are left out.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model.
+    X : array-like of shape (n_samples, n_features)
+        Rows to average over, of numbers.
+    features : list of int, str or pairs of these
+        Features by number or name; a pair makes a map of both.
+    ax : matplotlib axes or array of them, default=None
+        Where to draw; by default a new figure.
+    **options : dict
+        Further arguments of ``PartialDependenceDisplay.from_estimator``, as ``kind="both"`` or ``grid_resolution``.
+
+    Returns
+    -------
+    sklearn.inspection.PartialDependenceDisplay
+        Its ``axes_`` are the axes, one per feature or pair, its ``figure_`` the figure.
+
+    Examples
+    --------
+    >>> from marginwood import MaxMarginIntervalTree
+    >>> from marginwood.datasets import make_sine
+    >>> from marginwood.plotting import plot_partial_dependence
+    >>> X, y = make_sine(random_state=0)
+    >>> plot_partial_dependence(MaxMarginIntervalTree(max_depth=3).fit(X, y), X, [0, 1]).axes_.shape
+    (1, 2)
+    """
+    pyplot()
+    from sklearn.inspection import PartialDependenceDisplay
+
+    check_is_fitted(model)
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if isinstance(features, str) or not hasattr(features, "__len__") or not len(features):
+        raise ValueError(f"features: expected a list of features and pairs of features, got {features!r}.")
+    X = X.astype(np.float64) if hasattr(X, "astype") else np.asarray(X, dtype=np.float64)
+    names = options.setdefault("feature_names", check_feature_names(model))
+    column_of = {name: idx for idx, name in enumerate(names)} | {idx: idx for idx in range(len(names))}
+    drawn = {part for feature in features for part in (feature if isinstance(feature, tuple | list) else [feature])}
+    X = X[np.isfinite(np.asarray(X)[:, [column_of[part] for part in drawn if part in column_of]]).all(axis=1)]
+    if not len(X):
+        raise ValueError(f"X: expected rows in which the features {features} are finite, got none.")
+    if ax is None:
+        ax = make_axes(None, figsize=(4.2 * min(len(features), options.get("n_cols", 3)), 3.4))
+    with warnings.catch_warnings():  # where predictions are constant, scikit-learn asks for an axis of no length
+        warnings.filterwarnings("ignore", "Attempting to set identical low and high")
+        display = PartialDependenceDisplay.from_estimator(model, X, features, ax=ax, **options)
+    for axes in filter(None, display.axes_.flat):
+        axes.xaxis.label.set_parse_math(False)
+        axes.yaxis.label.set_parse_math(False)
+    return display

@@ -1,0 +1,262 @@
+"""plot_tree: boxes for nodes, and beside every leaf the intervals that it holds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from marginwood._base import check_feature_names
+from marginwood._core.nodes import LEAF
+from marginwood._drawing import answer, condition, describe_value, read_tree
+from marginwood._support.checks import check_count
+from marginwood.intervals import FloatArray, IntArray, check_intervals
+from marginwood.plotting._canvas import (
+    COLORMAP,
+    FAINT,
+    INTERVAL,
+    MOST_VECTORS,
+    PREDICTION,
+    make_axes,
+    pyplot,
+    shorten,
+)
+from marginwood.plotting._layout import Layout, end_of_nodes, lay_out
+
+__all__ = ["plot_tree"]
+
+# Inches, for text of this size in points; a drawing that has less room is scaled down as a whole.
+FONT_SIZE = 8.0
+ROW, BOX_HEIGHT, PADDING, ELBOW = 0.38, 0.31, 0.09, 0.12
+STRIP_WIDTH, STRIP_HEIGHT = 2.6, 0.3
+FOOT, SCALE_WIDTH, TITLE, EDGE = 0.65, 1.8, 0.3, 0.15
+LARGEST_FIGURE = 60.0
+# Smaller text cannot be read, and has no exact width any more.
+LEAST_FONT_SIZE = 1.0
+
+
+class Drawing(NamedTuple):
+    """A layout in inches: the corner and size of each box, and how much the whole is scaled."""
+
+    ax: Any
+    layout: Layout
+    left: FloatArray
+    width: FloatArray
+    middle: FloatArray
+    scale: float
+
+    def write(self, x: float, y: float, text: str, size: float, **style: Any) -> None:
+        """Write text as it stands: a dollar sign is no mathematics."""
+        if size * self.scale >= LEAST_FONT_SIZE:
+            self.ax.text(x, y, text, fontsize=size * self.scale, va="center", parse_math=False, **style)
+
+
+def plot_tree(
+    tree: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    feature_names: Any = None,
+    max_depth: int | None = None,
+    decimals: int = 2,
+    ax: Any = None,
+) -> Any:
+    """Draw a fitted tree, from its root on the left to its leaves on the right.
+
+    A box has the colour of its node's value. A split shows its rule, a leaf its value, the interval of equally good
+    values and its number of samples. With `X` and `y` a strip beside every leaf shows the intervals of its rows, in
+    the order of their lower ends; an open end runs to the edge of the strip. A line marks the leaf's value, a band
+    the equally good ones.
+
+    Parameters
+    ----------
+    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
+        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
+    X : array-like of shape (n_samples, n_features), default=None
+        Rows to show beside their leaves, of the training data or of others.
+    y : array-like, default=None
+        Their intervals, in any form that `fit` accepts.
+    feature_names : sequence of str, default=None
+        Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
+    max_depth : int, default=None
+        Cut the drawing below this depth.
+    decimals : int, default=2
+        Digits after the decimal point.
+    ax : matplotlib axes, default=None
+        Where to draw; text is scaled to the room there. By default a new figure of the size that the tree needs.
+
+    Returns
+    -------
+    matplotlib axes
+        `ax`, or the axes of the new figure.
+
+    Examples
+    --------
+    >>> from marginwood import MaxMarginIntervalTree
+    >>> from marginwood.datasets import make_sine
+    >>> from marginwood.plotting import plot_tree
+    >>> X, y = make_sine(random_state=0)
+    >>> ax = plot_tree(MaxMarginIntervalTree(max_depth=2).fit(X, y), X, y)
+    >>> len(ax.patches)
+    7
+    """
+    plt = pyplot()
+    table = read_tree(tree)
+    names = [shorten(name) for name in check_feature_names(tree, feature_names)]
+    decimals = check_count("decimals", decimals, 0)
+    leaves, intervals = _check_rows(tree, X, y)
+    layout = lay_out(table, max_depth)
+    texts = [_describe(table.nodes[place.idx], place.is_cut, names, decimals) for place in layout.places]
+    branches = [answer(table, place) for place in layout.places]
+    drawing, tree_width = _make_room(ax, layout, texts, branches, with_strip=intervals is not None)
+    value = table.nodes["value"][layout.node_idx]
+    colors = plt.cm.ScalarMappable(plt.Normalize(*_widen(value.min(), value.max(), 1e-3)), COLORMAP)
+    _draw_branches(drawing, branches)
+    _draw_boxes(drawing, texts, colors.to_rgba(value))
+    _draw_scale(drawing, colors)
+    if leaves is not None and intervals is not None:
+        _draw_strips(drawing, tree_width, table.nodes, end_of_nodes(table, layout)[leaves], intervals)
+    return drawing.ax
+
+
+def _check_rows(tree: Any, X: Any, y: Any) -> tuple[IntArray | None, FloatArray | None]:
+    """The leaf and the interval of every row that is to be shown."""
+    if (X is None) != (y is None):
+        raise ValueError("X, y: expected both, to show the intervals of every leaf, or none of them.")
+    if X is None:
+        return None, None
+    leaves, intervals = tree.apply(X), check_intervals(y)
+    if len(leaves) != len(intervals):
+        raise ValueError(f"X, y: expected the same number of rows, got {len(leaves)} in X, {len(intervals)} in y.")
+    return leaves, intervals
+
+
+def _describe(node: Any, is_cut: bool, names: list[str], decimals: int) -> str:
+    """What the box of a node says."""
+
+    def show(number: float) -> str:
+        style = "f" if abs(number) < 1e7 or np.isinf(number) else "e"
+        return f"{number:.{decimals}{style}}".replace("-", "−")  # noqa: RUF001
+
+    if is_cut:
+        first = "…"
+    elif node["children_left"] == LEAF:
+        first = describe_value(node, show)
+    else:
+        first = condition(node, names[node["feature"]], f"≤ {show(node['threshold'])}")
+    n_samples = node["n_node_samples"]
+    return f"{first}\n{n_samples} sample{'s' if n_samples != 1 else ''}"
+
+
+def _make_room(
+    ax: Any, layout: Layout, texts: list[str], branches: list[str], *, with_strip: bool
+) -> tuple[Drawing, float]:
+    """Measure all text, place the columns, and set up axes in inches; returns the drawing and the width of the tree."""
+    n_columns = layout.depth.max() + 1
+    box_width, gap = np.zeros(n_columns), np.zeros(n_columns)
+    np.maximum.at(box_width, layout.depth, [_text_width(text, FONT_SIZE) + 2 * PADDING for text in texts])
+    np.maximum.at(gap, layout.depth, [_text_width(branch, FONT_SIZE - 1) + 2 * ELBOW for branch in branches])
+    gap[0] = 0.0
+    column_left = np.cumsum(gap) + np.append(0.0, np.cumsum(box_width)[:-1])
+    tree_width = max(column_left[-1] + box_width[-1], SCALE_WIDTH)
+    width = tree_width + (STRIP_WIDTH + 3 * ELBOW if with_strip else 0.0)
+    n_rows = layout.is_end.sum()
+    height = n_rows * ROW + FOOT
+    if ax is None:
+        size = np.minimum([width + 2 * EDGE, height + EDGE + TITLE], LARGEST_FIGURE)
+        frame = (EDGE / size[0], EDGE / size[1], 1 - 2 * EDGE / size[0], 1 - (EDGE + TITLE) / size[1])
+        ax = pyplot().figure(figsize=size).add_axes(frame)
+    room = make_axes(ax).get_window_extent()
+    ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
+    ax.axis("off")
+    scale = min(room.width / width, room.height / height) / ax.figure.dpi
+    middle = FOOT + (n_rows - layout.row - 0.5) * ROW
+    return Drawing(ax, layout, column_left[layout.depth], box_width[layout.depth], middle, scale), tree_width
+
+
+def _text_width(text: str, size: float) -> float:
+    """The width of the widest line, in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size)
+    return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")) / 72
+
+
+def _draw_branches(drawing: Drawing, branches: list[str]) -> None:
+    """A line with two corners from each parent to each child, and the answer that leads there."""
+    from matplotlib.collections import LineCollection
+
+    lines = []
+    parent = drawing.layout.parent
+    for child in range(1, len(parent)):
+        start = drawing.left[parent[child]] + drawing.width[parent[child]]
+        corner, end = start + ELBOW, drawing.left[child]
+        from_y, to_y = drawing.middle[parent[child]], drawing.middle[child]
+        lines.append([(start, from_y), (corner, from_y), (corner, to_y), (end, to_y)])
+        drawing.write(corner + 0.04, to_y + 0.07, branches[child], FONT_SIZE - 1, color="#555555")
+    drawing.ax.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.9 * drawing.scale, zorder=0))
+
+
+def _draw_boxes(drawing: Drawing, texts: list[str], colors: FloatArray) -> None:
+    """A box per node, of the width of its column, with text that stands out from its colour."""
+    from matplotlib.patches import FancyBboxPatch
+
+    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)[:, :3]
+    is_dark = linear @ [0.2126, 0.7152, 0.0722] < 0.18  # where white and black contrast alike
+    places = zip(drawing.left, drawing.middle, drawing.width, texts, colors, is_dark, strict=True)
+    for left, middle, width, text, color, dark in places:
+        corner, style = (left, middle - BOX_HEIGHT / 2), "round,pad=0,rounding_size=0.06"
+        drawing.ax.add_patch(FancyBboxPatch(corner, width, BOX_HEIGHT, style, facecolor=color, edgecolor="none"))
+        ink = "white" if dark else "black"
+        drawing.write(left + width / 2, middle, text, FONT_SIZE, ha="center", color=ink, linespacing=1.15)
+
+
+def _draw_scale(drawing: Drawing, colors: Any) -> None:
+    """The colour scale of the values, under the root."""
+    bottom = 0.2
+    frame = drawing.ax.inset_axes((PADDING, bottom, SCALE_WIDTH - 2 * PADDING, 0.1), transform=drawing.ax.transData)
+    drawing.ax.figure.colorbar(colors, cax=frame, orientation="horizontal")
+    frame.locator_params(axis="x", nbins=5)
+    frame.tick_params(labelsize=(FONT_SIZE - 1) * drawing.scale, length=2 * drawing.scale, pad=2 * drawing.scale)
+    drawing.write(PADDING, bottom + 0.2, "value", FONT_SIZE - 1)
+
+
+def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, intervals: FloatArray) -> None:
+    """Beside every end, on one axis of target values, the intervals of its rows, its value and its optimal interval."""
+    layout, scale = drawing.layout, drawing.scale
+    ends = np.flatnonzero(layout.is_end)
+    height, start = len(ends) * ROW, left + 3 * ELBOW
+    strip = drawing.ax.inset_axes((start, FOOT, STRIP_WIDTH, height), transform=drawing.ax.transData)
+    shown = nodes[layout.node_idx[ends]]
+    limits = np.append(intervals[np.isfinite(intervals)], shown["value"])
+    low, high = _widen(limits.min(), limits.max(), 0.04)
+    order = np.lexsort((intervals[:, 1], intervals[:, 0], end))
+    intervals, end = intervals[order], end[order]
+    sizes = np.bincount(end, minlength=len(layout.row))
+    n_rows, place = sizes[end], np.arange(len(end)) - (np.cumsum(sizes) - sizes)[end]
+    y = drawing.middle[end] + STRIP_HEIGHT * ((place + 0.5) / n_rows - 0.5)
+    # An exact value has no length: it is as large as its line is wide.
+    widths = np.where(intervals[:, 0] == intervals[:, 1], 1.6, np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows)) * scale
+    style = {"color": INTERVAL, "capstyle": "round", "rasterized": len(end) > MOST_VECTORS}
+    strip.hlines(y, *np.clip(intervals.T, low, high), linewidth=widths, **style)
+    optimum = np.clip([shown["value_low"], shown["value_high"]], low, high)
+    strip.barh(drawing.middle[ends], optimum[1] - optimum[0], STRIP_HEIGHT, optimum[0], color=PREDICTION, alpha=0.25)
+    half = STRIP_HEIGHT / 2 + 0.02
+    top, bottom = drawing.middle[ends] - half, drawing.middle[ends] + half
+    strip.vlines(shown["value"], top, bottom, color=PREDICTION, linewidth=1.6 * scale)
+    strip.set(xlim=(low, high), ylim=(FOOT, FOOT + height), yticks=[], facecolor="none")
+    strip.spines[["left", "top", "right"]].set_visible(False)
+    strip.tick_params(labelsize=(FONT_SIZE - 1) * scale, length=2 * scale, pad=2 * scale)
+    strip.locator_params(axis="x", nbins=5)
+    strip.set_xlabel("target", fontsize=(FONT_SIZE - 1) * scale, labelpad=2 * scale)
+    from_x, y = drawing.left[ends] + drawing.width[ends], drawing.middle[ends]
+    drawing.ax.hlines(y, from_x, start, color=FAINT, linewidth=0.6 * scale, linestyle=":", zorder=0)
+
+
+def _widen(low: float, high: float, share: float) -> tuple[float, float]:
+    """Ends of an axis with that share of room beyond two numbers; some room, if they are one."""
+    room = share * (high - low)
+    if room < 1e-12 * max(abs(low), abs(high)) or room == 0:
+        room = 0.1 * abs(low) or 1.0
+    return low - room, high + room

@@ -1,0 +1,393 @@
+"""XGBoost on interval targets, for big data and GPUs; needs the extra ``marginwood[xgboost]``.
+
+`IntervalObjective` and `IntervalMetric` are for scripts that call XGBoost themselves, `XGBIntervalRegressor` is a
+scikit-learn estimator.
+"""
+
+from __future__ import annotations
+
+import json
+from ast import literal_eval
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._base import LARGEST_SEED, IntervalRegressorMixin, Rows, all_or_nothing, check_features, check_rows
+from marginwood._states import encode
+from marginwood._support.checks import check_count, check_positive
+from marginwood._support.files import write_whole
+from marginwood._support.notices import warn
+from marginwood._validation import check_early_stopping, check_validation, hold_out
+from marginwood.intervals import FloatArray
+from marginwood.losses import Loss, check_loss, optimal_constant
+from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance
+
+__all__ = ["IntervalMetric", "IntervalObjective", "XGBIntervalRegressor"]
+
+# XGBoost refuses infinite features; these come before and after all others.
+LARGEST_FEATURE = 1e37
+# Parameters that XGBoost knows by the same name.
+XGB_PARAMETERS = (
+    "learning_rate",
+    "max_depth",
+    "min_child_weight",
+    "subsample",
+    "colsample_bytree",
+    "gamma",
+    "reg_alpha",
+    "reg_lambda",
+    "max_bin",
+    "tree_method",
+    "device",
+)
+
+
+def import_xgboost() -> Any:
+    """XGBoost, or an ImportError that says how to get it."""
+    try:
+        import xgboost
+    except ImportError as error:
+        raise ImportError('marginwood.xgb._model needs XGBoost: pip install "marginwood[xgboost]".') from error
+    return xgboost
+
+
+def as_features(X: Any) -> Any:
+    """Features without infinities."""
+    return X.clip(-LARGEST_FEATURE, LARGEST_FEATURE)
+
+
+def as_literal(parameters: dict[str, Any]) -> str:
+    """Those parameters that are plain, as a literal of Python; JSON has no tuples, which XGBoost tells from lists."""
+    plain = {}
+    for name, value in parameters.items():
+        with suppress(TypeError, ValueError):
+            plain[name] = literal_eval(repr(encode(value)))
+    return repr(plain)
+
+
+class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
+    """XGBoost on interval targets, with the hinge losses of this package.
+
+    The first prediction is the best constant. Parameters that are not listed here go through `xgb_params`.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of rounds; with early stopping the largest number.
+    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
+        The distance to the interval, or its square.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie, in units of the target.
+    learning_rate : float, default=0.3
+        Factor of each tree.
+    max_depth : int, default=6
+        Depth of the trees; 0 for no limit.
+    min_child_weight : float, default=1.0
+        Least sum of curvatures in a leaf; a row that has a loss adds about its weight.
+    subsample : float, default=1.0
+        Share of the rows that each tree draws.
+    colsample_bytree : float, default=1.0
+        Share of the features that each tree draws.
+    gamma : float, default=0.0
+        Least decrease of XGBoost's loss by a split, for targets in units of a typical distance between them.
+    reg_alpha : float, default=0.0
+        L1 penalty of the leaves, for targets in the same unit.
+    reg_lambda : float, default=1.0
+        L2 penalty of the leaves.
+    max_bin : int, default=256
+        Bins of a feature.
+    tree_method : str, default="hist"
+        How XGBoost grows trees.
+    device : str, default="cpu"
+        Where; ``"cuda"`` for a GPU.
+    early_stopping_rounds : int, default=None
+        Stop when the validation loss, without margin, has not fallen for this many rounds, and keep the
+        rounds up to the best one.
+    validation_fraction : float, default=0.1
+        Share of the rows to hold out. Only with `early_stopping_rounds`, and if `fit` is not given validation data.
+    n_jobs : int, default=None
+        Threads; None or -1 for all processors, as in XGBoost.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+    verbose : int, default=0
+        Print the validation loss every so many rounds.
+    xgb_params : dict, default=None
+        Any other parameters of XGBoost.
+
+    Attributes
+    ----------
+    booster_ : xgboost.Booster
+        The model. Its own attributes hold loss, margin, scale, the other parameters and the validation loss.
+    n_estimators_ : int
+        Number of rounds that are kept.
+    validation_score_ : ndarray
+        Validation loss after each round; empty without validation data.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names that are all strings.
+
+    Notes
+    -----
+    The unit of the target does not matter, but XGBoost keeps features and targets as 32-bit floats: subtract a large
+    constant from the target first. Weights count as repeated rows: their unit matters to `reg_lambda` and
+    `min_child_weight`.
+    Infinite features become the largest and smallest numbers.
+
+    Examples
+    --------
+    >>> from marginwood.datasets import make_sine
+    >>> from marginwood.xgb import XGBIntervalRegressor
+    >>> X, y = make_sine(random_state=0)
+    >>> XGBIntervalRegressor(max_depth=3, margin=0.1, n_jobs=1).fit(X, y).score(X, y) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        loss: Loss = "squared_hinge",
+        margin: float = 0.0,
+        learning_rate: float = 0.3,
+        max_depth: int = 6,
+        min_child_weight: float = 1.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        gamma: float = 0.0,
+        reg_alpha: float = 0.0,
+        reg_lambda: float = 1.0,
+        max_bin: int = 256,
+        tree_method: str = "hist",
+        device: str = "cpu",
+        early_stopping_rounds: int | None = None,
+        validation_fraction: float = 0.1,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        xgb_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.loss = loss
+        self.margin = margin
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.min_child_weight = min_child_weight
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.gamma = gamma
+        self.reg_alpha = reg_alpha
+        self.reg_lambda = reg_lambda
+        self.max_bin = max_bin
+        self.tree_method = tree_method
+        self.device = device
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.xgb_params = xgb_params
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> XGBIntervalRegressor:
+        """Train the booster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; NaN and infinities are allowed.
+        y : array-like of shape (n_samples, 2)
+            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        X_val : array-like of shape (n_validation, n_features), default=None
+            Features of validation data.
+        y_val : array-like of shape (n_validation, 2), default=None
+            Their intervals.
+        sample_weight_val : array-like of shape (n_validation,), default=None
+            Their weights.
+
+        Returns
+        -------
+        XGBIntervalRegressor
+            The fitted model.
+        """
+        xgboost = import_xgboost()
+        self._check_parameters()
+        X = check_features(self, X, reset=True)
+        training = check_rows(X, y, sample_weight)
+        validation = check_validation(self, X_val, y_val, sample_weight_val)
+        seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
+        if validation is None and self.early_stopping_rounds is not None:
+            training, validation = hold_out(training, self.validation_fraction, seed)
+        arguments = self._arguments(training.intervals, training.weight, seed, stops=validation is not None)
+        data = self._as_matrix(training)
+        evals = [] if validation is None else [(self._as_matrix(validation, ref=data), "validation")]
+        history: dict[str, Any] = {}
+        booster = xgboost.train(dtrain=data, evals=evals, evals_result=history, **arguments)
+        return self._finish(booster, history, arguments["obj"])
+
+    def _as_matrix(self, data: Rows, ref: Any = None) -> Any:
+        xgboost = import_xgboost()
+        X, intervals, weight = data
+        bounds = {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1], "nthread": self.n_jobs}
+        if self.tree_method != "hist":
+            return xgboost.DMatrix(as_features(X), weight=weight, **bounds)
+        return xgboost.QuantileDMatrix(as_features(X), weight=weight, max_bin=int(self.max_bin), ref=ref, **bounds)
+
+    def _arguments(self, intervals: FloatArray, weight: FloatArray | None, seed: int, *, stops: bool) -> dict[str, Any]:
+        """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
+        if weight is not None:
+            self._check_weights(weight)
+        constant = optimal_constant(intervals, loss=self.loss, margin=self.margin, sample_weight=weight).value
+        scale = typical_distance(intervals, weight)
+        parameters = {
+            **{name: getattr(self, name) for name in XGB_PARAMETERS},
+            "base_score": constant,
+            "seed": seed,
+            "disable_default_eval_metric": True,
+            **({} if self.n_jobs is None else {"nthread": self.n_jobs}),
+            **(self.xgb_params or {}),
+        }
+        factor = bring_to_unit(parameters, scale)
+        return {
+            "params": parameters,
+            "num_boost_round": self.n_estimators,
+            "obj": IntervalObjective(self.loss, self.margin, scale, factor),
+            "custom_metric": IntervalMetric(self.loss),
+            "early_stopping_rounds": self.early_stopping_rounds if stops else None,
+            "verbose_eval": self.verbose or False,
+        }
+
+    def _finish(self, booster: Any, history: dict[str, Any], objective: IntervalObjective) -> XGBIntervalRegressor:
+        """Keep the best rounds and write into the booster what it was trained with."""
+        if self.early_stopping_rounds is not None:
+            booster = booster[: booster.best_iteration + 1]
+        self.booster_, self.n_estimators_ = booster, booster.num_boosted_rounds()
+        self.validation_score_ = np.array(history.get("validation", {}).get(IntervalMetric(self.loss).name, []))
+        names = getattr(self, "feature_names_in_", None)
+        booster.set_attr(
+            marginwood_loss=objective.loss,
+            marginwood_margin=repr(objective.margin),
+            marginwood_scale=repr(float(objective.scale)),
+            marginwood_parameters=as_literal(self.get_params(deep=False)),
+            marginwood_validation_score=json.dumps(self.validation_score_.tolist()),
+            marginwood_feature_names=None if names is None else json.dumps(list(names)),
+        )
+        return self
+
+    def _check_weights(self, weight: FloatArray) -> None:
+        if weight.max() > LARGEST_FEATURE:
+            raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
+        total, least = weight.sum(), self.min_child_weight
+        if total < 2 * least <= len(weight):
+            needed = f"a split needs twice min_child_weight={least:g}"
+            warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
+
+    def _check_parameters(self) -> None:
+        check_loss(self.loss, self.margin)
+        check_positive("learning_rate", self.learning_rate)
+        check_count("n_estimators", self.n_estimators, 1)
+        check_count("max_depth", self.max_depth, 0)
+        check_count("max_bin", self.max_bin, 2)
+        if not isinstance(self.verbose, bool):
+            check_count("verbose", self.verbose, 0)
+        if self.n_jobs is not None:
+            check_count("n_jobs", self.n_jobs, -1)
+        check_early_stopping("early_stopping_rounds", self.early_stopping_rounds, self.validation_fraction)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict a number for every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        check_is_fitted(self)
+        X, names = as_features(check_features(self, X)), self.booster_.feature_names
+        matrix = import_xgboost().DMatrix(X, nthread=self.n_jobs, feature_names=names)
+        return self.booster_.predict(matrix).astype(np.float64)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of the total gain by the splits of each feature."""
+        check_is_fitted(self)
+        gains = self.booster_.get_score(importance_type="total_gain")
+        names = self.booster_.feature_names or [f"f{feature}" for feature in range(self.n_features_in_)]
+        total = np.array([gains.get(name, 0.0) for name in names])
+        return total / total.sum() if total.sum() > 0 else total
+
+    def save(self, path: Any) -> None:
+        """Write the model as XGBoost's own JSON, which XGBoost reads too; the parameters are inside.
+
+        Those that are objects, such as a ``RandomState``, matter to `fit` only; `load` gives them their defaults.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; it appears whole or not at all.
+        """
+        check_is_fitted(self)
+        write_whole(path, memoryview(self.booster_.save_raw("json")))
+
+    @classmethod
+    def load(cls, path: Any) -> XGBIntervalRegressor:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            File to read.
+
+        Returns
+        -------
+        XGBIntervalRegressor
+            A fitted model with the parameters that it was trained with.
+
+        Raises
+        ------
+        ValueError
+            If the file is something else or is damaged.
+        """
+        xgboost = import_xgboost()
+        content = bytearray(Path(path).read_bytes())
+        try:
+            if not content.startswith(b"{"):  # XGBoost ends the process when there is nothing
+                raise ValueError("expected an object of JSON.")
+            return cls._from_booster(xgboost.Booster(model_file=content))
+        except Exception as error:
+            raise ValueError(f"path: {path} is not a model that XGBIntervalRegressor saved, or is damaged.") from error
+
+    @classmethod
+    def _from_booster(cls, booster: Any) -> XGBIntervalRegressor:
+        """The model of a booster with attributes; older files hold no parameters but loss and margin."""
+        attributes = booster.attributes()
+        parameters = {"loss": attributes["marginwood_loss"], "margin": float(attributes["marginwood_margin"])}
+        model = cls(**parameters | literal_eval(attributes.get("marginwood_parameters", "{}")))
+        model.booster_, model.n_estimators_ = booster, booster.num_boosted_rounds()
+        scores = json.loads(attributes.get("marginwood_validation_score", "[]"))
+        model.validation_score_ = np.array(scores, dtype=np.float64)
+        model.n_features_in_ = booster.num_features()
+        if "marginwood_feature_names" in attributes:
+            model.feature_names_in_ = np.array(json.loads(attributes["marginwood_feature_names"]), dtype=object)
+        return model
