@@ -1,15 +1,15 @@
-"""Checks of single numbers among the arguments: a TypeError for what is no number, a ValueError for the wrong one."""
+"""Checks of single numbers among the arguments: a TypeError for what is not a number, a ValueError for the wrong one."""
 
 from __future__ import annotations
 
 import numbers
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
-__all__ = ["check_count", "check_number", "check_positive", "is_integer"]
+__all__ = ["check_choice", "check_count", "check_number", "check_positive", "is_integer"]
 
 
 def is_integer(value: Any) -> bool:
@@ -40,3 +40,9 @@ def check_count(name: str, value: Any, least: int, *, otherwise: str = "") -> in
 def check_positive(name: str, value: Any) -> None:
     """Raise unless an argument is a finite number greater than 0."""
     check_number(name, value, "a finite number > 0", lambda number: 0 < number <= sys.float_info.max)
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+    """Raise unless an argument is one of some names."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}.")

@@ -1,4 +1,4 @@
-"""When a tree stops growing: checks of the parameters that all trees share.
+"""When a tree stops growing: rules as values, counted for given data only when a tree is grown.
 
 Names and meanings are scikit-learn's. A parameter may be a count (an integer) or a share (a float).
 """
@@ -6,35 +6,60 @@ Names and meanings are scikit-learn's. A parameter may be a count (an integer) o
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from marginwood._core.grow import Options
-from marginwood._support.checks import check_count, check_number, is_integer
+from marginwood._support.checks import check_choice, check_count, check_number, is_integer
+from marginwood.losses import Loss, check_loss
+
+__all__ = ["AGGREGATIONS", "Rules", "count_draws"]
 
 AGGREGATIONS = ("mean", "median")
 UNBOUNDED = 2**31 - 1  # beyond any depth and any number of samples
 
 
-def growing_options(estimator: Any, n_samples: int, n_features: int, total_weight: float) -> Options:
-    """Turn the checked parameters of an estimator into the core's `Options`."""
-    max_leaf_nodes, max_depth = estimator.max_leaf_nodes, estimator.max_depth
-    min_decrease = estimator.min_impurity_decrease
-    check_number("min_impurity_decrease", min_decrease, "a finite number >= 0", lambda number: 0 <= number < math.inf)
-    return Options(
-        max_depth=UNBOUNDED if max_depth is None else _count("max_depth", max_depth, 1),
-        min_samples_split=_count_or_share("min_samples_split", estimator.min_samples_split, n_samples, 2),
-        min_samples_leaf=_count_or_share("min_samples_leaf", estimator.min_samples_leaf, n_samples, 1),
-        max_leaf_nodes=0 if max_leaf_nodes is None else _count("max_leaf_nodes", max_leaf_nodes, 2),
-        min_decrease=float(min_decrease) * float(total_weight),
-        max_features=_max_features(estimator.max_features, n_features),
-    )
+class Rules(NamedTuple):
+    """What a tree minimises and when it stops: the parameters of `MaxMarginIntervalTree`, but for its seed."""
+
+    loss: Loss = "squared_hinge"
+    margin: float = 0.0
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    max_features: int | float | str | None = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    ccp_alpha: float = 0.0
+
+    def checked(self) -> Rules:
+        """The rules, if all of them are sound; otherwise an error that names the parameter."""
+        check_loss(self.loss, self.margin)
+        check_number("ccp_alpha", self.ccp_alpha, "a number >= 0", lambda number: number >= 0)
+        self.options(1, 1, 1.0)
+        return self
+
+    def options(self, n_samples: int, n_features: int, total_weight: float) -> Options:
+        """The rules as counts, for the kernels."""
+        check_number(
+            "min_impurity_decrease",
+            self.min_impurity_decrease,
+            "a finite number >= 0",
+            lambda number: 0 <= number < math.inf,
+        )
+        return Options(
+            max_depth=_bound("max_depth", self.max_depth, 1, UNBOUNDED),
+            min_samples_split=_count_or_share("min_samples_split", self.min_samples_split, n_samples, 2),
+            min_samples_leaf=_count_or_share("min_samples_leaf", self.min_samples_leaf, n_samples, 1),
+            max_leaf_nodes=_bound("max_leaf_nodes", self.max_leaf_nodes, 2, 0),
+            min_decrease=float(self.min_impurity_decrease) * float(total_weight),
+            max_features=_max_features(self.max_features, n_features),
+        )
 
 
 def count_draws(estimator: Any, n_samples: int) -> int:
     """How many rows a tree of a forest draws, from the checked parameters of the forest; 0 is all rows, undrawn."""
     check_count("n_estimators", estimator.n_estimators, 1)
-    if estimator.aggregation not in AGGREGATIONS:
-        raise ValueError(f"aggregation: expected one of {AGGREGATIONS}, got {estimator.aggregation!r}.")
+    check_choice("aggregation", estimator.aggregation, AGGREGATIONS)
     max_samples = 1.0 if estimator.max_samples is None else estimator.max_samples
     n_draws = _count_or_share("max_samples", max_samples, n_samples, 1)
     if estimator.bootstrap:
@@ -46,12 +71,10 @@ def count_draws(estimator: Any, n_samples: int) -> int:
     return 0
 
 
-def check_ccp_alpha(value: Any) -> None:
-    """Raise unless the cost of a leaf is a number that is not negative; infinity prunes to the root."""
-    check_number("ccp_alpha", value, "a number >= 0", lambda number: number >= 0)
-
-
-def _count(name: str, value: Any, least: int) -> int:
+def _bound(name: str, value: Any, least: int, none: int) -> int:
+    """A count, or what None stands for."""
+    if value is None:
+        return none
     return min(check_count(name, value, least, otherwise=" or None"), UNBOUNDED)
 
 

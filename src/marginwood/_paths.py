@@ -1,0 +1,84 @@
+"""*Paths*: the models that one fit gives, one per value of the parameter along which an estimator is tuned.
+
+Every estimator that tunes itself is searched through two private methods:
+
+- ``_prepare(rows)`` returns what all fits on the same rows share, such as sorted features;
+- ``_fit_path(prepared)`` returns a `Path`, whose models differ by `path_parameter` only.
+
+A pruning path is *found* by the fit: its models hold from one value of ``ccp_alpha`` up to the next. All other paths
+are *given*: each value of a grid has a model of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from marginwood._base import Rows
+from marginwood.intervals import FloatArray, IntArray
+from marginwood.losses import hinge_loss
+from marginwood.metrics import AverageLoss, average_loss_of
+
+__all__ = ["Path", "score_prediction"]
+
+
+class Path:
+    """The models of one fit.
+
+    Attributes
+    ----------
+    values : ndarray
+        The values of the path's parameter.
+    complexity : ndarray
+        How complex each model is, as a number that compares between paths of one search: leaves, stages and so on.
+    patience : int or None
+        After how many models without a better score the rest of a long path is not scored; each of them counts as
+        the last one that was.
+    """
+
+    patience: ClassVar[int | None] = None
+
+    def __init__(self, values: FloatArray, complexity: IntArray) -> None:
+        self.values = values
+        self.complexity = complexity
+
+    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
+        """The predictions of every model in turn."""
+        raise NotImplementedError
+
+    def model(self, step: int) -> Any:
+        """A fitted estimator for one of the models, for scorers that ask for more than predictions."""
+        raise NotImplementedError
+
+    def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
+        """The score of every model on other rows."""
+        average = average_loss_of(scorer)
+        scores = np.full(len(self.values), np.nan)
+        best_step = 0
+        for step, prediction in enumerate(self.predictions(test.X)):
+            if average is not None:
+                scores[step] = average_score(average, test, prediction)
+            else:
+                scores[step] = score_prediction(self.model(step), test, prediction, scorer, weighted=weighted)
+            if scores[step] > scores[best_step]:
+                best_step = step
+            if self.patience is not None and step - best_step >= self.patience:
+                scores[step + 1 :] = scores[step]
+                break
+        return scores
+
+
+def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> float:
+    """A score that is the best one less the mean of a loss."""
+    losses = average.loss(hinge_loss(test.intervals, prediction, loss="linear_hinge"))
+    return float(average.best - np.average(losses, weights=test.weight))
+
+
+def score_prediction(model: Any, test: Rows, prediction: FloatArray, scorer: Any, *, weighted: bool) -> float:
+    """What a scorer says of a model whose predictions of the test rows are known; other rows it predicts itself."""
+    predict = model.predict
+    model.predict = lambda X: prediction if X is test.X else predict(X)
+    weight = {"sample_weight": test.weight} if weighted else {}
+    return float(scorer(model, test.X, test.intervals, **weight))

@@ -1,0 +1,109 @@
+"""One way to grow: rows sorted once, and `grow`, which everything that needs a tree calls.
+
+Trees on the same rows share what depends on the rows alone: the order of every feature, the sorted limits, and which
+features hold NaN. They differ by their rules, their seed and their *draw*: a factor of every row's weight, such as how
+often a bootstrap drew it; rows of factor 0 are left out.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginwood._base import Rows
+from marginwood._core.order import sort_features
+from marginwood._core.problem import Limits, Target, grow_tree, subsample
+from marginwood._trees.pruning import prune
+from marginwood._trees.rules import Rules
+from marginwood.intervals import BoolArray, FloatArray
+
+__all__ = ["Nodes", "SortedRows", "grow"]
+
+Nodes = npt.NDArray[np.void]
+
+
+class SortedRows:
+    """Checked rows, sorted once for all trees that are grown from them; threads may share them.
+
+    With ``is_shared=False`` the first tree uses the orders up, which saves their copy.
+    """
+
+    def __init__(self, rows: Rows, *, is_shared: bool = True) -> None:
+        self.X, intervals, self.weight = rows
+        self.rows = rows
+        self.orders = sort_features(self.X)
+        self.target = Target(intervals)
+        self.saw_missing: BoolArray = np.isnan(self.X.max(axis=0))
+        self._is_shared = is_shared
+        self._limits: tuple[float, Limits] | None = None
+        # Copies of the orders that trees have used up: the next tree fills one again, which is faster than a new one.
+        self._spares: list[Any] = []
+
+    def with_target(self, intervals: FloatArray, is_exact: BoolArray) -> SortedRows:
+        """The same rows with other intervals; those of `is_exact` have no margin."""
+        other = copy.copy(self)  # it shares the spare orders, too
+        other.target = Target(intervals, is_exact)
+        other._limits = None
+        return other
+
+    def limits_at(self, margin: float) -> Limits:
+        """The limits at a margin, kept for the next tree; they must not be used up."""
+        kept = self._limits
+        if kept is None or kept[0] != margin:
+            kept = margin, self.target.at(margin)
+            self._limits = kept
+        return kept[1]
+
+    def lend_orders(self) -> Any:
+        """Orders that a tree may use up; `return_orders` takes them back."""
+        if not self._is_shared:
+            return self.orders
+        try:
+            spare = self._spares.pop()
+        except IndexError:
+            return self.orders.copy()
+        np.copyto(spare, self.orders)
+        return spare
+
+    def return_orders(self, orders: Any) -> None:
+        """Keep used up orders for the next tree."""
+        if self._is_shared:
+            self._spares.append(orders)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_spares": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # joblib's processes and Dask hand over read-only arrays, for which kernels would be compiled anew.
+        vars(self).update({name: _writeable(value) for name, value in state.items()})
+        self.rows = Rows(self.X, _writeable(self.rows.intervals), self.weight)
+        vars(self.target).update({name: _writeable(value) for name, value in vars(self.target).items()})
+
+
+def _writeable(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_writeable, value))
+    return np.require(np.asarray(value), requirements="W") if isinstance(value, np.ndarray) else value
+
+
+def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | None = None) -> Nodes:
+    """Grow one tree by the rules and prune it; returns its node table."""
+    margin = float(rules.margin)
+    weight = rows.weight
+    if draw is None:
+        orders = rows.lend_orders()
+        limits = rows.target.at(margin)
+    else:
+        weight = weight * draw
+        orders, limits = subsample(rows.orders, rows.limits_at(margin), weight)
+        if not len(limits.in_order):
+            # Nothing is known of the rows drawn: the best constant of all rows.
+            return grow(rows, rules._replace(min_samples_split=len(weight) + 1), seed)
+    options = rules.options(orders.shape[1], rows.X.shape[1], weight.sum())
+    nodes = grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed)
+    if draw is None:
+        rows.return_orders(orders)
+    return prune(nodes, rules.ccp_alpha) if rules.ccp_alpha > 0 else nodes
