@@ -37,12 +37,12 @@ class AverageLoss(NamedTuple):
     row_loss: RowLoss
 
 
-# For each metric that averages a loss: the sign that its scorer has, and the score that it is then.
-_AVERAGES: dict[Callable[..., float], tuple[int, AverageLoss]] = {
-    interval_mean_squared_error: (-1, AverageLoss(0.0, "squared_distance")),
-    interval_mean_absolute_error: (-1, AverageLoss(0.0, "distance")),
-    interval_accuracy: (1, AverageLoss(1.0, "miss")),
-}
+# What a scorer that averages is made of: its metric and its sign; and the score that it is then.
+_AVERAGES = (
+    (interval_mean_squared_error, -1, AverageLoss(0.0, "squared_distance")),
+    (interval_mean_absolute_error, -1, AverageLoss(0.0, "distance")),
+    (interval_accuracy, 1, AverageLoss(1.0, "miss")),
+)
 
 
 def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
@@ -77,13 +77,13 @@ def average_loss_of(scorer: Any) -> AverageLoss | None:
     A scorer is recognised by what it computes: one that a user made of the same metric, or that was pickled or
     copied, averages the same loss.
     """
-    # scikit-learn keeps these attributes private. Where they are missing or hold something else, the answer is None.
+    # scikit-learn keeps these attributes private. Where one is missing or holds something else, the answer is None.
     if type(scorer) is not type(SCORERS["interval_accuracy"]):
         return None
     if getattr(scorer, "_kwargs", None) != {} or getattr(scorer, "_response_method", None) != "predict":
         return None
-    try:
-        sign, average = _AVERAGES[scorer._score_func]
-    except (AttributeError, KeyError, TypeError):  # TypeError: a function object that cannot be hashed
-        return None
-    return average if getattr(scorer, "_sign", None) == sign else None
+    score_func, sign = getattr(scorer, "_score_func", None), getattr(scorer, "_sign", None)
+    for metric, metric_sign, average in _AVERAGES:
+        if score_func is metric and sign == metric_sign:
+            return average
+    return None
