@@ -1,19 +1,12 @@
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from marginwood import metrics
 from marginwood.losses import optimal_constant
 from marginwood.metrics import (
-    SCORERS,
-    get_scorer,
     interval_accuracy,
     interval_d2_score,
     interval_hinge_loss,
@@ -32,20 +25,6 @@ METRICS = [
 ]
 Y = np.array([[1.0, 2.0], [-INF, 3.0], [4.0, INF], [5.0, 5.0], [-INF, INF]])
 PREDICTION = np.array([4.0, 3.0, 1.0, 5.0, -9.0])
-
-
-class FirstFeature(RegressorMixin, BaseEstimator):
-    """Predicts `offset` above the first feature, whatever the target is."""
-
-    def __init__(self, offset=0.0):
-        self.offset = offset
-
-    def fit(self, _X, _y):
-        self.fitted_ = True
-        return self
-
-    def predict(self, X):
-        return X[:, 0] + self.offset
 
 
 @st.composite
@@ -154,39 +133,3 @@ def test_impossible_targets_and_weights_are_refused_by_name(metric):
         metric([(2, 1)], [1.0])
     with pytest.raises(ValueError, match=r"sample_weight: expected a number or shape \(5,\)"):
         metric(Y, PREDICTION, sample_weight=[1.0])
-
-
-@pytest.fixture
-def problem():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 2))
-    y = np.column_stack([X[:, 0] - 1, X[:, 0] + 2])
-    y[::4, 0], y[1::4, 1] = -INF, INF
-    return X, y
-
-
-@pytest.mark.parametrize("name", SCORERS)
-def test_scorers_work_in_cross_validation_and_grid_search(name, problem):
-    X, y = problem
-    scores = cross_val_score(FirstFeature(), X, y, scoring=get_scorer(name), cv=4)
-    best = {"neg_interval_mean_squared_error": 0.0, "neg_interval_mean_absolute_error": 0.0}.get(name, 1.0)
-    assert scores.tolist() == [best] * 4
-    search = GridSearchCV(FirstFeature(), {"offset": [-3.0, 0.5, 5.0]}, scoring=SCORERS[name], cv=4)
-    assert clone(search).fit(X, y).best_params_ == {"offset": 0.5}
-
-
-@pytest.mark.parametrize("name", SCORERS)
-def test_scorers_survive_pickling_and_take_weights(name, problem):
-    X, y = problem
-    model = FirstFeature(offset=3.0).fit(X, y)
-    scorer = pickle.loads(pickle.dumps(get_scorer(name)))
-    weight = np.where(np.arange(len(y)) < 8, 1.0, 0.0)
-    assert_allclose(scorer(model, X, y, sample_weight=weight), scorer(model, X[:8], y[:8]))
-    assert scorer(model, X, y) <= scorer(FirstFeature().fit(X, y), X, y)
-
-
-def test_a_scorer_is_found_by_name_and_a_callable_is_its_own_scorer():
-    assert get_scorer("interval_d2") is metrics.interval_d2_scorer
-    assert get_scorer(metrics.interval_accuracy_scorer) is metrics.interval_accuracy_scorer
-    with pytest.raises(ValueError, match=r"scoring: accepted are neg_interval_mean_squared_error, .*; got 'r2'"):
-        get_scorer("r2")

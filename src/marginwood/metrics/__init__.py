@@ -1,14 +1,13 @@
 """Interval metrics, and scorers for scikit-learn's searches."""
 
 from marginwood.metrics._points import (
-    SCORERS,
-    get_scorer,
     interval_accuracy,
     interval_d2_score,
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
+from marginwood.metrics._scorers import SCORERS, get_scorer
 
 __all__ = [
     "SCORERS",

@@ -1,4 +1,4 @@
-"""Metrics of predictions against intervals, and scorers made of them.
+"""Metrics of predictions against intervals.
 
 The *error* of a prediction is its distance to the interval: 0 anywhere inside, ends included. For
 un-censored targets every metric here is the usual one of that name.
@@ -6,11 +6,9 @@ un-censored targets every metric here is the usual one of that name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import make_scorer
 
 from marginwood.intervals import (
     FloatArray,
@@ -22,8 +20,6 @@ from marginwood.intervals import (
 from marginwood.losses import Loss, hinge_loss, optimal_constant
 
 __all__ = [
-    "SCORERS",
-    "get_scorer",
     "interval_accuracy",
     "interval_d2_score",
     "interval_hinge_loss",
@@ -186,45 +182,6 @@ def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     total_weight = len(intervals) if weight is None else weight.sum()
     constant_error = optimal_constant(intervals, sample_weight=weight).cost / total_weight
     return float(1 - error / constant_error) if constant_error > 0 else 0.0
-
-
-neg_interval_mean_squared_error_scorer = make_scorer(interval_mean_squared_error, greater_is_better=False)
-neg_interval_mean_absolute_error_scorer = make_scorer(interval_mean_absolute_error, greater_is_better=False)
-interval_accuracy_scorer = make_scorer(interval_accuracy)
-interval_d2_scorer = make_scorer(interval_d2_score)
-
-SCORERS: dict[str, Callable[..., float]] = {
-    "neg_interval_mean_squared_error": neg_interval_mean_squared_error_scorer,
-    "neg_interval_mean_absolute_error": neg_interval_mean_absolute_error_scorer,
-    "interval_accuracy": interval_accuracy_scorer,
-    "interval_d2": interval_d2_scorer,
-}
-
-
-def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
-    """Return a scorer for scikit-learn's ``scoring`` arguments by its name.
-
-    Parameters
-    ----------
-    scoring : str or callable
-        A key of ``SCORERS``; a callable ``scorer(estimator, X, y)`` is returned as it is.
-
-    Returns
-    -------
-    callable
-        The scorer; greater is better.
-
-    Examples
-    --------
-    >>> from marginwood.metrics import get_scorer
-    >>> get_scorer("interval_d2")
-    make_scorer(interval_d2_score, response_method='predict')
-    """
-    if callable(scoring):
-        return scoring
-    if scoring not in SCORERS:
-        raise ValueError(f"scoring: accepted are {', '.join(SCORERS)}; got {scoring!r}.")
-    return SCORERS[scoring]
 
 
 def _check_arguments(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:

@@ -1,0 +1,151 @@
+"""Scorers by name, and which loss they average."""
+
+import copy
+import functools
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from marginwood.losses import hinge_loss
+from marginwood.metrics import (
+    SCORERS,
+    get_scorer,
+    interval_accuracy,
+    interval_d2_score,
+    interval_hinge_loss,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
+from marginwood.metrics._scorers import AverageLoss, average_loss_of
+
+INF = np.inf
+AVERAGES = {
+    "neg_interval_mean_squared_error": (interval_mean_squared_error, -1, AverageLoss(0.0, "squared_distance")),
+    "neg_interval_mean_absolute_error": (interval_mean_absolute_error, -1, AverageLoss(0.0, "distance")),
+    "interval_accuracy": (interval_accuracy, 1, AverageLoss(1.0, "miss")),
+}
+
+
+class FirstFeature(RegressorMixin, BaseEstimator):
+    """Predicts `offset` above the first feature, whatever the target is."""
+
+    def __init__(self, offset=0.0):
+        self.offset = offset
+
+    def fit(self, _X, _y):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return X[:, 0] + self.offset
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.column_stack([X[:, 0] - 1, X[:, 0] + 2])
+    y[::4, 0], y[1::4, 1] = -INF, INF
+    return X, y
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scorers_work_in_cross_validation_and_grid_search(name, problem):
+    X, y = problem
+    scores = cross_val_score(FirstFeature(), X, y, scoring=get_scorer(name), cv=4)
+    best = {"neg_interval_mean_squared_error": 0.0, "neg_interval_mean_absolute_error": 0.0}.get(name, 1.0)
+    assert scores.tolist() == [best] * 4
+    search = GridSearchCV(FirstFeature(), {"offset": [-3.0, 0.5, 5.0]}, scoring=SCORERS[name], cv=4)
+    assert clone(search).fit(X, y).best_params_ == {"offset": 0.5}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scorers_survive_pickling_and_take_weights(name, problem):
+    X, y = problem
+    model = FirstFeature(offset=3.0).fit(X, y)
+    scorer = pickle.loads(pickle.dumps(get_scorer(name)))
+    weight = np.where(np.arange(len(y)) < 8, 1.0, 0.0)
+    assert_allclose(scorer(model, X, y, sample_weight=weight), scorer(model, X[:8], y[:8]))
+    assert scorer(model, X, y) <= scorer(FirstFeature().fit(X, y), X, y)
+
+
+def test_a_scorer_is_found_by_name_and_a_callable_is_its_own_scorer():
+    scorer = get_scorer("interval_d2")
+    assert scorer is SCORERS["interval_d2"]
+    assert get_scorer(scorer) is scorer
+    assert get_scorer(len) is len
+    with pytest.raises(ValueError, match=r"scoring: accepted are neg_interval_mean_squared_error, .*; got 'r2'"):
+        get_scorer("r2")
+
+
+@pytest.mark.parametrize("name", AVERAGES)
+def test_an_average_is_recognised_by_what_it_computes(name):
+    metric, sign, average = AVERAGES[name]
+    ours = SCORERS[name]
+    own = make_scorer(metric, greater_is_better=sign > 0)
+    for scorer in (ours, own, pickle.loads(pickle.dumps(ours)), copy.deepcopy(own)):
+        assert average_loss_of(scorer) == average
+
+
+@pytest.mark.parametrize("name", AVERAGES)
+def test_a_recognised_score_is_its_best_minus_the_mean_of_its_loss(name, problem):
+    X, y = problem
+    best, row_loss = average_loss_of(SCORERS[name])
+    model = FirstFeature(offset=3.0).fit(X, y)
+    distance = hinge_loss(y, model.predict(X), loss="linear_hinge")
+    losses = {"squared_distance": distance**2, "distance": distance, "miss": distance > 0}[row_loss]
+    weight = np.arange(1.0, len(y) + 1)
+    assert losses.sum() > 0
+    expected = best - np.average(losses, weights=weight)
+    assert_allclose(SCORERS[name](model, X, y, sample_weight=weight), expected)
+
+
+def _mean_squared_error(y_true, y_pred, *, sample_weight=None):
+    return interval_mean_squared_error(y_true, y_pred, sample_weight=sample_weight)
+
+
+class _Wrapper:
+    """Looks like a scorer and scores otherwise."""
+
+    def __init__(self):
+        self._score_func, self._sign, self._kwargs = interval_mean_squared_error, -1, {}
+        self._response_method = "predict"
+
+    def __call__(self, _estimator, _X, _y):
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        SCORERS["interval_d2"],
+        make_scorer(interval_d2_score, greater_is_better=False),
+        make_scorer(interval_mean_squared_error),
+        make_scorer(interval_accuracy, greater_is_better=False),
+        make_scorer(interval_hinge_loss, greater_is_better=False, margin=1.0),
+        make_scorer(interval_mean_absolute_error, greater_is_better=False, sample_weight=None),
+        make_scorer(interval_mean_squared_error, greater_is_better=False, response_method="decision_function"),
+        make_scorer(functools.partial(interval_mean_squared_error), greater_is_better=False),
+        make_scorer(_mean_squared_error, greater_is_better=False),
+        _Wrapper(),
+        len,
+        None,
+        "interval_accuracy",
+    ],
+    ids=str,
+)
+def test_anything_else_is_not_taken_for_an_average(scorer):
+    assert average_loss_of(scorer) is None
+
+
+@pytest.mark.parametrize("attribute", ["_score_func", "_sign", "_kwargs", "_response_method"])
+def test_a_scorer_without_the_attributes_that_it_is_recognised_by_is_not_taken_for_an_average(attribute):
+    scorer = make_scorer(interval_accuracy)
+    assert average_loss_of(scorer) is not None
+    delattr(scorer, attribute)
+    assert average_loss_of(scorer) is None
