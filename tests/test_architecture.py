@@ -19,7 +19,7 @@ LAYERS = (
     {"losses"},
     {"metrics", "datasets", "_solver", "distributions"},
     {"_base"},
-    {"_validation"},
+    {"_validation", "_paths"},
     {"_trees", "_linear", "xgb"},
     {"_baselines", "xgb_dask"},
     {"_tuning"},

@@ -2,14 +2,19 @@
 
 from marginwood._baselines.cart import IntervalCART
 from marginwood._baselines.dummy import IntervalDummyRegressor
-from marginwood._baselines.transformation import TransformationTree, TransformationTreeCV
-from marginwood._linear.l1 import L1IntervalRegression, L1IntervalRegressionCV
+from marginwood._baselines.transformation import TransformationTree
+from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
 from marginwood._solver import optimal_costs
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
+from marginwood._tuning.boosting import MaxMarginIntervalBoostingCV
+from marginwood._tuning.cart import IntervalCARTCV
+from marginwood._tuning.forest import MaxMarginIntervalForestCV
+from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.splitters import CensoringStratifiedKFold
+from marginwood._tuning.transformation import TransformationTreeCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood._version import __version__ as __version__
 from marginwood._warmup import warmup
@@ -26,11 +31,14 @@ from marginwood.metrics import (
 __all__ = [
     "CensoringStratifiedKFold",
     "IntervalCART",
+    "IntervalCARTCV",
     "IntervalDummyRegressor",
     "L1IntervalRegression",
     "L1IntervalRegressionCV",
     "MaxMarginIntervalBoosting",
+    "MaxMarginIntervalBoostingCV",
     "MaxMarginIntervalForest",
+    "MaxMarginIntervalForestCV",
     "MaxMarginIntervalTree",
     "MaxMarginIntervalTreeCV",
     "TransformationTree",

@@ -3,25 +3,25 @@
 Every estimator that tunes itself is searched through two private methods:
 
 - ``_prepare(rows)`` returns what all fits on the same rows share, such as sorted features;
-- ``_fit_path(prepared)`` returns a `Path`, whose models differ by `path_parameter` only.
+- ``_fit_path(prepared, values)`` returns a `Path`, whose models differ by ``path_parameter`` only.
 
 A pruning path is *found* by the fit: its models hold from one value of ``ccp_alpha`` up to the next. All other paths
-are *given*: each value of a grid has a model of its own.
+are *given*: `values` is a grid from the simplest model to the most complex, and each value has a model of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from marginwood._base import Rows
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import hinge_loss
-from marginwood.metrics import AverageLoss, average_loss_of
+from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
-__all__ = ["Path", "score_prediction"]
+__all__ = ["Path", "average_score", "score_prediction"]
 
 
 class Path:
@@ -38,11 +38,10 @@ class Path:
         the last one that was.
     """
 
-    patience: ClassVar[int | None] = None
-
-    def __init__(self, values: FloatArray, complexity: IntArray) -> None:
+    def __init__(self, values: FloatArray | IntArray, complexity: IntArray) -> None:
         self.values = values
         self.complexity = complexity
+        self.patience: int | None = None
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
         """The predictions of every model in turn."""
@@ -72,7 +71,11 @@ class Path:
 
 def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> float:
     """A score that is the best one less the mean of a loss."""
-    losses = average.loss(hinge_loss(test.intervals, prediction, loss="linear_hinge"))
+    losses = hinge_loss(test.intervals, prediction, loss="linear_hinge")
+    if average.row_loss == "squared_distance":
+        losses **= 2
+    elif average.row_loss == "miss":
+        losses = (losses > 0).astype(np.float64)
     return float(average.best - np.average(losses, weights=test.weight))
 
 

@@ -27,13 +27,13 @@ ESTIMATORS = {
     "IntervalCART": "_baselines.cart",
     "IntervalDummyRegressor": "_baselines.dummy",
     "L1IntervalRegression": "_linear.l1",
-    "L1IntervalRegressionCV": "_linear.l1",
+    "L1IntervalRegressionCV": "_tuning.linear",
     "MaxMarginIntervalBoosting": "_trees.boosting",
     "MaxMarginIntervalForest": "_trees.forest",
     "MaxMarginIntervalTree": "_trees.tree",
     "MaxMarginIntervalTreeCV": "_tuning.tree",
     "TransformationTree": "_baselines.transformation",
-    "TransformationTreeCV": "_baselines.transformation",
+    "TransformationTreeCV": "_tuning.transformation",
 }
 CLASS = "__class__"
 MAX_FEATURES = 10_000_000

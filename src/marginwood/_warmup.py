@@ -42,4 +42,4 @@ def warmup() -> None:
         MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
     MaxMarginIntervalBoosting(n_estimators=1, subsample=0.5, random_state=0).fit(X, y)
     MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
-    IntervalCART(cv=2).fit(X, y)
+    IntervalCART().fit(X, y)

@@ -7,7 +7,8 @@ says when to stop. Tests and their distribution follow conditional inference tre
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import copy
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +18,16 @@ from marginwood._base import Rows, all_or_nothing, check_features, check_rows, u
 from marginwood._baselines.association import bounded_features, find_split
 from marginwood._baselines.normal import fit_normal, location_scores
 from marginwood._core.grow import Options
-from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
-from marginwood._trees.rules import growing_options
+from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE, parents
+from marginwood._paths import Path
+from marginwood._support.checks import check_number
+from marginwood._trees.pruning import collapse
+from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, TreeReader
-from marginwood._tuning.selection import check_selection, choose, mse_by_fold
-from marginwood.intervals import FloatArray, as_numbers
+from marginwood.intervals import FloatArray
 from marginwood.losses import optimal_constant
 
-__all__ = ["TransformationTree", "TransformationTreeCV"]
-
-DEFAULT_ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.99)
+__all__ = ["TransformationTree", "check_significance"]
 
 
 class _Grown(NamedTuple):
@@ -35,40 +36,26 @@ class _Grown(NamedTuple):
     tree: IntervalTree
     p_values: FloatArray
 
-    def cut(self, alpha: float) -> IntervalTree:
-        """The tree that stops where a split is not significant at the level `alpha`."""
-        nodes = self.tree.nodes.copy()
-        nodes["children_left"][self.p_values > alpha] = LEAF
-        return IntervalTree(nodes, self.tree.saw_missing)
+    def cut(self, significance: float) -> IntervalTree:
+        """The tree that stops where a split is not significant."""
+        is_leaf = ~(self.p_values <= significance)
+        for node, parent in enumerate(parents(self.tree.nodes).tolist()):
+            is_leaf[node] |= is_leaf[parent]  # parents come first
+        return IntervalTree(collapse(self.tree.nodes, is_leaf), self.tree.saw_missing)
 
 
-class _TransformationModel(TreeReader, BaseEstimator):
-    """What both estimators share; a prediction is the median of the distribution in a leaf."""
-
-    def _check_fit(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        return check_rows(check_features(self, X, reset=True), y, sample_weight)
-
-    def _grow(self, data: Rows, alpha: float) -> _Grown:
-        """Grow a tree on the rows that say something."""
-        data = data.informative()
-        unused = {"max_leaf_nodes": None, "min_impurity_decrease": 0.0, "max_features": None}
-        parameters = SimpleNamespace(**{**unused, **self.get_params(deep=False)})
-        options = growing_options(parameters, data.X.shape[0], data.X.shape[1], data.weight.sum())
-        return _grow(data, options, alpha)
-
-
-class TransformationTree(_TransformationModel):
+class TransformationTree(TreeReader, BaseEstimator):
     """Tree whose nodes hold normal distributions, split by tests of association.
 
     The normal distribution of a node is fitted by maximum likelihood to its intervals. Each feature is tested for
     association with the derivatives of the rows' log-likelihoods in the mean: the linear statistic
     ``sum_i x_i score_i`` is standardised by its mean and variance over all permutations of the rows, and compared with
     the normal distribution. The feature of least p-value is split where the two sides' scores differ most. A node
-    whose least p-value, times the number of features, exceeds `alpha` is a leaf.
+    whose least p-value, times the number of features, exceeds `significance` is a leaf.
 
     Parameters
     ----------
-    alpha : float, default=0.05
+    significance : float, default=0.05
         Level of significance of a split, after adjustment for the number of features. 1 lets the tree grow on.
     max_depth : int, default=None
         Depth of the tree; None for no bound.
@@ -115,15 +102,17 @@ class TransformationTree(_TransformationModel):
     (4, 0.9)
     """
 
+    path_parameter = "significance"
+
     def __init__(
         self,
         *,
-        alpha: float = 0.05,
+        significance: float = 0.05,
         max_depth: int | None = None,
         min_samples_split: int | float = 20,
         min_samples_leaf: int | float = 7,
     ) -> None:
-        self.alpha = alpha
+        self.significance = significance
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -146,121 +135,55 @@ class TransformationTree(_TransformationModel):
         TransformationTree
             The fitted tree.
         """
-        alpha = _check_levels("alpha", self.alpha)[0]
-        self.tree_, self.p_values_ = self._grow(self._check_fit(X, y, sample_weight), alpha)
+        check_significance("significance", self.significance)
+        rows = check_rows(check_features(self, X, reset=True), y, sample_weight)
+        self.tree_, self.p_values_ = self._grow(self._prepare(rows), self.significance)
         return self
 
+    def _grow(self, rows: Rows, significance: float) -> _Grown:
+        rules = Rules(
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+        ).checked()
+        return _grow(rows, rules.options(len(rows.X), rows.X.shape[1], rows.weight.sum()), significance)
 
-class TransformationTreeCV(_TransformationModel):
-    """Transformation tree whose level of significance is chosen by cross-validated interval MSE.
+    @staticmethod
+    def _prepare(rows: Rows) -> Rows:
+        return rows.informative()
 
-    Parameters
-    ----------
-    alphas : array-like of shape (n_alphas,), default=None
-        Levels to try; None for 13 levels from 1e-6 to 0.99. Each fold grows one tree for all of them.
-    max_depth : int, default=None
-        Depth of the tree; None for no bound.
-    min_samples_split : int or float, default=20
-        Fewest samples of a node that may be split; a float is a share of all samples.
-    min_samples_leaf : int or float, default=7
-        Fewest samples of a leaf; a float is a share of all samples.
-    cv : int, splitter or iterable of (train, test) indices, default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
-    selection : {"min", "1se"}, default="min"
-        The level of least mean error, or the least one within one standard error of it.
-
-    Attributes
-    ----------
-    tree_ : IntervalTree
-        The node table. `impurity` is the negative log-likelihood of a node's distribution, for targets in units of
-        their largest distance from the median limit.
-    p_values_ : ndarray of shape (node_count,)
-        Adjusted p-value of the split of every node; NaN for a leaf.
-    alpha_ : float
-        The level chosen.
-    alphas_ : ndarray of shape (n_alphas,)
-        The levels tried, least first.
-    mse_path_ : ndarray of shape (n_alphas, n_folds)
-        Interval MSE of every level in every fold.
-    n_features_in_ : int
-        Number of features seen by `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X had column names that are all strings.
-
-    See Also
-    --------
-    TransformationTree : One level, given.
-
-    Examples
-    --------
-    >>> from marginwood import TransformationTreeCV
-    >>> from marginwood.datasets import make_linear
-    >>> X, y = make_linear(random_state=0)
-    >>> tree = TransformationTreeCV().fit(X[:150], y[:150])
-    >>> round(tree.score(X[150:], y[150:]), 1)
-    0.9
-    """
-
-    def __init__(
-        self,
-        *,
-        alphas: Any = None,
-        max_depth: int | None = None,
-        min_samples_split: int | float = 20,
-        min_samples_leaf: int | float = 7,
-        cv: Any = 5,
-        selection: str = "min",
-    ) -> None:
-        self.alphas = alphas
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.cv = cv
-        self.selection = selection
-
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TransformationTreeCV:
-        """Choose the level of significance, and grow the tree with it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features; NaN and infinities are allowed.
-        y : array-like of shape (n_samples, 2)
-            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight 0 count as absent.
-        groups : array-like of shape (n_samples,), default=None
-            Groups for the splitter.
-
-        Returns
-        -------
-        TransformationTreeCV
-            The fitted tree.
-        """
-        check_selection(self.selection)
-        self.alphas_ = _check_levels("alphas", DEFAULT_ALPHAS if self.alphas is None else self.alphas)
-        data = self._check_fit(X, y, sample_weight)
-        self.mse_path_ = mse_by_fold(self._predict_path, data, self.cv, groups)
-        self.alpha_ = float(self.alphas_[choose(self.mse_path_, self.selection)])
-        self.tree_, self.p_values_ = self._grow(data, self.alpha_)
-        return self
-
-    def _predict_path(self, training: Rows, X: FloatArray) -> FloatArray:
-        """Predictions for every level."""
-        grown = self._grow(training, self.alphas_[-1])
-        return np.array([grown.cut(alpha).predict(X) for alpha in self.alphas_])
+    def _fit_path(self, rows: Rows, values: FloatArray) -> SignificancePath:
+        return SignificancePath(self, self._grow(rows, values[-1]), values)
 
 
-def _check_levels(name: str, levels: Any) -> FloatArray:
-    """Levels of significance in (0, 1], in ascending order."""
-    ascending = np.sort(np.atleast_1d(as_numbers(levels, name)))
-    if ascending.ndim != 1 or not ascending.size or not ((ascending > 0) & (ascending <= 1)).all():
-        raise ValueError(f"{name}: expected numbers in (0, 1], got {levels!r}.")
-    return ascending
+class SignificancePath(Path):
+    """One tree, grown at the greatest level and cut at the others."""
+
+    def __init__(self, estimator: TransformationTree, grown: _Grown, levels: FloatArray) -> None:
+        super().__init__(levels, np.arange(len(levels)))
+        self._estimator = estimator
+        self._grown = grown
+
+    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
+        """The predictions at every level."""
+        for level in self.values:
+            yield self._grown.cut(level).predict(X)
+
+    def model(self, step: int) -> TransformationTree:
+        """The estimator with the cut tree."""
+        model = copy.copy(self._estimator)
+        model.significance = self.values[step]
+        model.tree_ = self._grown.cut(model.significance)
+        model.n_features_in_ = model.tree_.n_features
+        return model
 
 
-def _grow(data: Rows, options: Options, alpha: float) -> _Grown:
+def check_significance(name: str, value: Any) -> None:
+    """Raise unless an argument is a level of significance."""
+    check_number(name, value, "a number > 0 and <= 1", lambda number: 0 < number <= 1)
+
+
+def _grow(data: Rows, options: Options, significance: float) -> _Grown:
     """Grow a tree breadth first, on targets near 0 and 1 so that neither offset nor unit matters."""
     centre, scale = units_of(data.intervals)
     data = Rows(data.X, (data.intervals - centre) / scale, data.weight)
@@ -272,7 +195,7 @@ def _grow(data: Rows, options: Options, alpha: float) -> _Grown:
         split = None
         if scores is not None and depth < options.max_depth and len(rows) >= options.min_samples_split:
             split = find_split(here, bounded[rows], scores, options.min_samples_leaf)
-        if split is not None and split.p_value <= alpha:
+        if split is not None and split.p_value <= significance:
             x = here.X[:, split.feature]
             goes_left = np.where(np.isnan(x), split.missing_go_to_left, x <= split.threshold)
             node |= split._asdict() | {"children_left": len(places), "children_right": len(places) + 1}

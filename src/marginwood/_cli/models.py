@@ -11,11 +11,12 @@ import numpy as np
 
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._cli.errors import UsageError
-from marginwood._linear.l1 import L1IntervalRegression, L1IntervalRegressionCV
+from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
+from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.intervals import FloatArray
 

@@ -1,4 +1,4 @@
-"""Checks of single numbers among the arguments: a TypeError for what is not a number, a ValueError for the wrong one."""
+"""Checks of single arguments: a TypeError for what is not a number, a ValueError for the wrong number or name."""
 
 from __future__ import annotations
 

@@ -11,20 +11,16 @@ from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
-from marginwood._base import LARGEST_SEED, Rows
-from marginwood._core.problem import Target, grow_tree, subsample
-from marginwood._trees.pruning import prune
-from marginwood._trees.rules import growing_options
+from marginwood._base import LARGEST_SEED
+from marginwood._trees.growing import Nodes, SortedRows, grow
+from marginwood._trees.rules import Rules
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Draw", "Training", "aggregate", "grow_trees"]
-
-NodeTable = npt.NDArray[np.void]
+__all__ = ["Draw", "aggregate", "grow_trees"]
 
 # How often the data is sent to a cluster that keeps losing it.
 MAX_ATTEMPTS = 3
@@ -45,59 +41,30 @@ class Draw(NamedTuple):
         return np.bincount(rows, minlength=self.n_samples)
 
 
-class Training(NamedTuple):
-    """Rows, sorted once for all trees and for all candidates of a search."""
+def grow_one(rows: Any, rules: Rules, draw: Draw) -> Nodes:
+    """Grow one tree of a forest."""
+    # A cluster of one thread is not used by joblib, and the future itself comes here.
+    rows = rows.result() if hasattr(rows, "result") else rows
+    seed = int(check_random_state(draw.seed).randint(1, LARGEST_SEED))
+    return grow(rows, rules, seed, draw.counts())
 
-    rows: Rows
-    orders: Any
-    target: Target
 
+def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[Nodes]:
+    """Yield a node table per draw, grown where joblib is told to.
 
-def _as_array(array: Any) -> Any:
-    """An array as kernels take it, from whatever a backend hands over.
-
-    A cluster of one thread is not used by joblib, and futures come here. To joblib's processes come read-only maps of
-    files; they are copied, because kernels would be compiled anew for them.
+    joblib's own way with a Dask cluster is to send an argument to one worker, and to lose it with that worker. Here
+    every worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown
+    anew.
     """
-    array = array.result() if hasattr(array, "result") else array
-    return np.require(np.asarray(array), requirements="W")
-
-
-def grow_one(
-    X: Any, orders: Any, in_order: Any, breakpoints: Any, weights: Any, settings: tuple[Any, Any], draw: Draw
-) -> NodeTable:
-    """Grow one tree; `settings` are an unfitted tree and limits without their arrays.
-
-    The arrays come one by one: a cluster holds each of them once and hands it to every task.
-    """
-    tree, limits = settings
-    X, orders, in_order, breakpoints, weights = map(_as_array, (X, orders, in_order, breakpoints, weights))
-    weights = weights * draw.counts()
-    orders, limits = subsample(orders, limits._replace(in_order=in_order, breakpoints=breakpoints), weights)
-    options = growing_options(tree, orders.shape[1], X.shape[1], weights.sum())
-    seed = check_random_state(draw.seed).randint(1, LARGEST_SEED)
-    nodes = grow_tree(X, orders, limits, weights, tree.loss, options, seed)
-    return prune(nodes, tree.ccp_alpha) if tree.ccp_alpha > 0 else nodes
-
-
-def grow_trees(tree: Any, training: Training, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[NodeTable]:
-    """Yield node tables of trees like `tree`, one per draw, grown where joblib is told to.
-
-    joblib's own way with a Dask cluster is to send an array to one worker, and to lose it with that worker. Here every
-    worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown anew.
-    """
-    limits = training.target.at(float(tree.margin))
-    rows = training.rows
-    arrays = [rows.X, training.orders, limits.in_order, limits.breakpoints, rows.weight]
-    settings = tree, limits._replace(in_order=None, breakpoints=None)
     backend, _ = get_active_backend(prefer="threads")
     client = getattr(backend, "client", None)
     return_as = "generator" if backend.supports_return_generator else "list"
-    n_grown, n_attempts = 0, 0
+    n_grown = 0
+    n_attempts = 0
     while n_grown < len(draws):
         n_attempts += 1
-        shared = arrays if client is None else client.scatter(arrays, broadcast=True, hash=False)
-        tasks = (delayed(grow_one)(*shared, settings, draw) for draw in draws[n_grown:])
+        shared = rows if client is None else client.scatter(rows, broadcast=True, hash=False)
+        tasks = (delayed(grow_one)(shared, rules, draw) for draw in draws[n_grown:])
         try:
             for nodes in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
                 n_grown += 1

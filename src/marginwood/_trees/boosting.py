@@ -1,13 +1,8 @@
-"""MaxMarginIntervalBoosting: a sum of small trees, each fitted to what the ones before it left open.
-
-A *residual interval* is what remains of an interval after a prediction F: F + h lies in (lower, upper) exactly when
-h lies in (lower - F, upper - F). So a stage is an interval tree on residual intervals; there is no gradient.
-"""
+"""MaxMarginIntervalBoosting: a sum of small trees, each fitted to what the ones before it left open."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,42 +19,17 @@ from marginwood._base import (
     check_features,
     check_rows,
 )
-from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree, subsample
 from marginwood._support.checks import check_count, check_number, check_positive
 from marginwood._support.progress import progress_bar
-from marginwood._trees.rules import growing_options
-from marginwood._trees.table import IntervalTree
-from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
+from marginwood._trees.growing import SortedRows
+from marginwood._trees.rules import Rules
+from marginwood._trees.stages import Fitted, StagePath, grow_stages
+from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._validation import check_early_stopping, check_validation, hold_out
-from marginwood.intervals import LARGEST_LIMIT, FloatArray, IntArray
-from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
+from marginwood.intervals import FloatArray, IntArray
+from marginwood.losses import Loss, optimal_constant
 
 __all__ = ["MaxMarginIntervalBoosting"]
-
-
-class Fitted:
-    """Rows and what the stages so far predict for them, counted from the first prediction, `init`."""
-
-    def __init__(self, data: Rows, init: float, margin: float) -> None:
-        self.X, intervals, self.weight = data
-        self.centred = self.residual = intervals - init
-        self.starts = breakpoints(intervals, margin) - init
-        self.prediction = np.zeros(len(self.X))
-        self.total_weight = self.weight.sum()
-
-    def add(self, tree: MaxMarginIntervalTree) -> None:
-        """Add a stage."""
-        with np.errstate(over="ignore"):
-            self.prediction += tree.tree_.predict(self.X)
-        if not np.abs(self.prediction).max() <= 4 * LARGEST_LIMIT:
-            raise ValueError("learning_rate: the predictions of the stages grow without bound; use a smaller one.")
-        self.residual = self.centred - self.prediction[:, np.newaxis]
-
-    def mean_loss(self, loss: Loss) -> float:
-        """Weighted mean of the loss."""
-        losses = hinge_loss(self.starts, self.prediction, loss=loss)
-        return float((self.weight * losses).sum() / self.total_weight)
 
 
 class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
@@ -135,6 +105,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
+    path_parameter = "n_estimators"
+
     init_: float
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
@@ -207,7 +179,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         MaxMarginIntervalBoosting
             The fitted model.
         """
-        self._check_parameters()
+        rules = self._rules()
         is_resumed = self.warm_start and hasattr(self, "estimators_")
         X = check_features(self, X, reset=not is_resumed)
         training = check_rows(X, y, sample_weight)
@@ -215,13 +187,16 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
-        training = training.weighted()
-        init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(training), [])
-        trees, train_score, validation_score = self._boost(training, validation, init, kept, seed)
+        rows = SortedRows(training.weighted())
+        init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(rows.rows), [])
+        trees, train_score, validation_score = self._boost(rows, rules, validation, init, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
             del trees[np.argmin(validation_score) + 1 :]
-        self.init_, self.estimators_, self._seed = init, trees, seed
-        self.train_score_, self.validation_score_ = np.array(train_score), np.array(validation_score)
+        self.init_ = init
+        self.estimators_ = trees
+        self._seed = seed
+        self.train_score_ = np.array(train_score)
+        self.validation_score_ = np.array(validation_score)
         self.n_estimators_ = len(trees)
         return self
 
@@ -231,7 +206,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
 
     def _boost(
         self,
-        training: Rows,
+        rows: SortedRows,
+        rules: Rules,
         validation: Rows | None,
         init: float,
         kept: list[MaxMarginIntervalTree],
@@ -242,55 +218,22 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             raise ValueError(
                 f"n_estimators: {self.n_estimators} is less than the {len(kept)} stages that warm_start keeps."
             )
-        fitted = Fitted(training, init, self.margin)
+        fitted = Fitted(rows.rows, init, self.margin)
         held_out = None if validation is None else Fitted(validation, init, 0.0)
-        grow = self._prepare(training)
-        seeds = np.random.RandomState(seed).randint(1, LARGEST_SEED, self.n_estimators)
         trees: list[MaxMarginIntervalTree] = []
         train_score: list[float] = []
         validation_score: list[float] = []
-        with progress_bar("stages", len(seeds), verbose=self.verbose) as advance:
-            for stage, stage_seed in enumerate(seeds):
-                trees.append(kept[stage] if stage < len(kept) else grow(fitted.residual, int(stage_seed)))
-                fitted.add(trees[-1])
+        with progress_bar("stages", self.n_estimators, verbose=self.verbose) as advance:
+            for tree in grow_stages(self, rows, rules, fitted, seed, kept):
+                trees.append(tree)
                 train_score.append(fitted.mean_loss(self.loss))
                 advance()
                 if held_out is not None:
-                    held_out.add(trees[-1])
+                    held_out.add(tree)
                     validation_score.append(held_out.mean_loss(self.loss))
                     if self._has_stalled(validation_score):
                         break
         return trees, train_score, validation_score
-
-    def _prepare(self, training: Rows) -> Callable[[FloatArray, int], MaxMarginIntervalTree]:
-        """Sort the features, once; returns a function that grows a stage from residual intervals and a seed."""
-        X, intervals, weights = training
-        is_exact = intervals[:, 0] == intervals[:, 1]  # narrow residuals may round to a point, and keep their margin
-        prototype = make_tree(self)
-        options = growing_options(prototype, X.shape[0], X.shape[1], weights.sum())
-        orders, saw_missing = sort_features(X), np.isnan(X.max(axis=0))
-        used_up = np.empty_like(orders)
-        n_drawn, random = max(1, round(self.subsample * len(X))), np.random.RandomState()  # a new one takes 0.1 ms
-
-        def grow(residual: FloatArray, seed: int) -> MaxMarginIntervalTree:
-            limits, weight, stage_orders = Target(residual, is_exact).at(float(self.margin)), weights, used_up
-            if n_drawn < len(X):
-                random.seed(seed)
-                weight = np.where(random.permutation(len(X)) < n_drawn, weights, 0.0)
-                stage_orders, limits = subsample(orders, limits, weight)
-                if not len(limits.in_order):
-                    limits = limits._replace(origin=0.0)  # a stage without limits adds nothing
-            else:
-                np.copyto(used_up, orders)
-            nodes = grow_tree(X, stage_orders, limits, weight, self.loss, options, seed)
-            with np.errstate(over="ignore"):
-                for field in ("value", "value_low", "value_high"):
-                    nodes[field] *= self.learning_rate
-            tree = copy.copy(prototype)
-            tree.random_state, tree.tree_ = seed, IntervalTree(nodes, saw_missing)
-            return tree
-
-        return grow
 
     def _has_stalled(self, scores: list[float]) -> bool:
         patience = self.n_iter_no_change
@@ -298,13 +241,27 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             return False
         return min(scores[-patience:]) >= (1 - self.tol) * min(scores[:-patience])
 
-    def _check_parameters(self) -> None:
-        check_loss(self.loss, self.margin)
+    def _rules(self) -> Rules:
         check_early_stopping("n_iter_no_change", self.n_iter_no_change, self.validation_fraction)
         check_count("n_estimators", self.n_estimators, 1)
         check_positive("learning_rate", self.learning_rate)
         check_number("subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1)
         check_number("tol", self.tol, "a number >= 0 and < 1", lambda share: 0 <= share < 1)
+        return Rules(
+            loss=self.loss,
+            margin=self.margin,
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+        ).checked()
+
+    @staticmethod
+    def _prepare(rows: Rows) -> SortedRows:
+        return SortedRows(rows.weighted())
+
+    def _fit_path(self, rows: SortedRows, values: FloatArray) -> StagePath:
+        return StagePath(self, rows, values)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row.

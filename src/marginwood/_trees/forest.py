@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Callable
-from itertools import product, starmap
+from collections.abc import Callable, Iterator
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -21,28 +21,26 @@ from marginwood._base import (
     BLOCK,
     LARGEST_SEED,
     IntervalRegressorMixin,
+    Rows,
     all_or_nothing,
     check_features,
     check_rows,
-    copy_feature_names,
     forget,
 )
-from marginwood._core.order import sort_features
-from marginwood._core.problem import Target
+from marginwood._paths import Path, average_score, score_prediction
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
-from marginwood._trees.bagging import Draw, Training, aggregate, grow_trees
-from marginwood._trees.rules import check_ccp_alpha, count_draws, growing_options
+from marginwood._trees.bagging import Draw, aggregate, grow_trees
+from marginwood._trees.growing import SortedRows
+from marginwood._trees.rules import Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
-from marginwood._tuning.margins import check_margins
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import check_loss
-from marginwood.metrics import interval_d2_score, interval_mean_squared_error
+from marginwood.losses import Loss
+from marginwood.metrics import interval_d2_score
+from marginwood.metrics._scorers import average_loss_of
 
 __all__ = ["MaxMarginIntervalForest"]
-
-N_MARGINS = 7
 
 
 class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
@@ -104,8 +102,6 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         Prediction of every row by the trees that did not draw it; NaN if all drew it. With `oob_score` only.
     oob_score_ : float
         Interval D2 of these predictions. With `oob_score` only.
-    tuning_results_ : dict
-        After `tune_oob`: the candidates, ``params``, and their out-of-bag interval MSE, ``oob_mse``.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -121,11 +117,13 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
+    path_parameter = None
+
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        loss: str = "squared_hinge",
+        loss: Loss = "squared_hinge",
         margin: float = 0.0,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -180,20 +178,33 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         MaxMarginIntervalForest
             The fitted forest.
         """
-        self._check_parameters()
+        rules = self._rules()
         is_warm = self.warm_start and hasattr(self, "estimators_")
-        training = self._check_training(X, y, sample_weight, reset=not is_warm)
-        n_kept = len(self.estimators_) if is_warm else 0
-        return self._fit(training, self._draw_rows(len(training.rows.X), n_kept), n_kept)
+        rows = check_rows(check_features(self, X, reset=not is_warm), y, sample_weight)
+        return self._fit(SortedRows(rows), rules, len(self.estimators_) if is_warm else 0)
 
-    def _check_parameters(self) -> None:
-        check_loss(self.loss, self.margin)
-        check_ccp_alpha(self.ccp_alpha)
+    def _rules(self) -> Rules:
         count_draws(self, 1)
+        return Rules(
+            loss=self.loss,
+            margin=self.margin,
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_impurity_decrease=self.min_impurity_decrease,
+            ccp_alpha=self.ccp_alpha,
+        ).checked()
 
-    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        rows = check_rows(check_features(self, X, reset=reset), y, sample_weight)
-        return Training(rows, sort_features(rows.X), Target(rows.intervals))
+    @staticmethod
+    def _prepare(rows: Rows) -> SortedRows:
+        return SortedRows(rows)
+
+    def _fit_path(self, rows: SortedRows, values: FloatArray) -> ForestPath:  # noqa: ARG002 (there is one model)
+        forest = clone(self).set_params(oob_score=False, warm_start=False, verbose=0)
+        forest.n_features_in_ = rows.X.shape[1]
+        return ForestPath(forest._fit(rows, forest._rules()))
 
     def _draw_rows(self, n_samples: int, n_kept: int) -> list[Draw]:
         """Draws of the trees to grow; with an integer `random_state` those that follow the ones of the kept trees."""
@@ -205,24 +216,25 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         seeds = check_random_state(self.random_state).randint(1, LARGEST_SEED, n_seeds)[n_seeds - n_new :]
         return [Draw(int(seed), n_samples, count_draws(self, n_samples)) for seed in seeds]
 
-    def _fit(self, training: Training, draws: list[Draw], n_kept: int = 0) -> MaxMarginIntervalForest:
+    def _fit(self, rows: SortedRows, rules: Rules, n_kept: int = 0) -> MaxMarginIntervalForest:
         """Grow a tree per draw after the trees that are kept."""
-        X, _, weight = training.rows
-        if self.oob_score and n_kept and any(draw.n_samples != len(X) for draw in starmap(Draw, self._draws)):
+        draws = self._draw_rows(len(rows.X), n_kept)
+        if self.oob_score and n_kept and any(draw.n_samples != len(rows.X) for draw in starmap(Draw, self._draws)):
             raise ValueError("oob_score: the trees that warm_start keeps were grown from another number of rows.")
-        tree = make_tree(self)
-        tree.max_features_ = growing_options(tree, X.shape[0], X.shape[1], weight.sum()).max_features
-        saw_missing, trees = np.isnan(X.max(axis=0)), []
+        prototype = make_tree(rules, self)
+        trees = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            for nodes, draw in zip(grow_trees(tree, training, draws, self.n_jobs), draws, strict=True):
-                trees.append(copy.copy(tree).set_params(random_state=draw.seed))
-                trees[-1].tree_ = IntervalTree(nodes, saw_missing)
+            for nodes, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
+                tree = copy.copy(prototype)
+                tree.random_state = draw.seed
+                tree.tree_ = IntervalTree(nodes, rows.saw_missing)
+                trees.append(tree)
                 advance()
-        forget(self, "oob_prediction_", "oob_score_", "tuning_results_")
+        forget(self, "oob_prediction_", "oob_score_")
         self.estimators_: list[MaxMarginIntervalTree] = [*(self.estimators_ if n_kept else []), *trees]
         self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
         if self.oob_score:
-            self._score_oob(training)
+            self._score_oob(rows.rows)
         return self
 
     @property
@@ -246,103 +258,23 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
 
         return self._over_blocks(predict_block, len(X))
 
-    def _score_oob(self, training: Training) -> None:
-        X, _, weight = training.rows
-        drawn = np.array([draw.counts() > 0 for draw in starmap(Draw, self._draws)])
-        self.oob_prediction_ = self._predict(X, drawn)
-        n_left_out = np.count_nonzero(np.isnan(self.oob_prediction_) & (weight > 0))
+    def _predict_oob(self, X: FloatArray) -> FloatArray:
+        """Predict the training rows by the trees that did not draw them; NaN where all did."""
+        return self._predict(X, np.array([draw.counts() > 0 for draw in starmap(Draw, self._draws)]))
+
+    def _score_oob(self, rows: Rows) -> None:
+        self.oob_prediction_ = self._predict_oob(rows.X)
+        is_scored = ~np.isnan(self.oob_prediction_) & (rows.weight > 0)
+        n_left_out = np.count_nonzero(~is_scored & (rows.weight > 0))
         if n_left_out > 0:
-            message = (
-                f"oob_score: {n_left_out} of {len(X)} rows were drawn by every tree and have no out-of-bag prediction. "
-                "More trees (n_estimators) help."
+            warn(
+                f"oob_score: {n_left_out} of {len(rows.X)} rows were drawn by every tree and have no out-of-bag "
+                "prediction. More trees (n_estimators) help."
             )
-            warn(message)
-        self.oob_score_ = self._oob(interval_d2_score, training)
-
-    def _oob(self, metric: Any, training: Training) -> float:
-        """A metric of the out-of-bag predictions that there are."""
-        is_scored = ~np.isnan(self.oob_prediction_) & (training.rows.weight > 0)
-        if not is_scored.any():
-            return np.nan
-        _, intervals, weight = training.rows.take(is_scored)
-        return metric(intervals, self.oob_prediction_[is_scored], sample_weight=weight)
-
-    @all_or_nothing
-    def tune_oob(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        margins: Any = "auto",
-        losses: Any = None,
-        min_samples_leaf: Any = None,
-        max_features: Any = None,
-        sample_weight: Any = None,
-    ) -> MaxMarginIntervalForest:
-        """Choose parameters by the out-of-bag interval MSE, without cross-validation, and fit with them.
-
-        Features and limits are sorted once for all candidates. The parameters of this forest are set to the best ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples, 2)
-            Intervals, in any form that `fit` accepts.
-        margins : "auto" or sequence of float, default="auto"
-            Margins to try; "auto" is 0 and six that are log-spaced up to the range of the limits.
-        losses : sequence of str, default=None
-            Losses to try; None for the present one.
-        min_samples_leaf : sequence of int or float, default=None
-            Leaf sizes to try; None for the present one.
-        max_features : sequence, default=None
-            Numbers of candidate features to try; None for the present one.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-
-        Returns
-        -------
-        MaxMarginIntervalForest
-            The fitted forest, with `tuning_results_`.
-
-        Examples
-        --------
-        >>> from marginwood import MaxMarginIntervalForest
-        >>> from marginwood.datasets import make_sine
-        >>> forest = MaxMarginIntervalForest(n_estimators=30, random_state=0)
-        >>> forest = forest.tune_oob(*make_sine(random_state=0), margins=[0.0, 0.2, 5.0], min_samples_leaf=[1, 30])
-        >>> forest.margin, forest.min_samples_leaf
-        (0.2, 1)
-        """
-        if not self.bootstrap:
-            raise ValueError("tune_oob: there are no out-of-bag rows without bootstrap; set bootstrap=True.")
-        self._check_parameters()
-        training = self._check_training(X, y, sample_weight, reset=True)
-        margins = check_margins(margins, training.rows.intervals, N_MARGINS)
-        grid = {"margin": margins, "loss": losses, "min_samples_leaf": min_samples_leaf, "max_features": max_features}
-        grid = {name: getattr(self, name) if values is None else values for name, values in grid.items()}
-        lists = [[values] if np.ndim(values) == 0 else np.asarray(values, object).tolist() for values in grid.values()]
-        for name, values in zip(("margins", "losses", "min_samples_leaf", "max_features"), lists, strict=True):
-            if not values:
-                raise ValueError(f"{name}: expected at least one value to try.")
-        candidates = [dict(zip(grid, values, strict=True)) for values in product(*lists)]
-        draws = self._draw_rows(len(training.rows.X), 0)
-        best, errors = self, []
-        with progress_bar("candidates", len(candidates), verbose=self.verbose) as advance:
-            for candidate in candidates:
-                forest = clone(self).set_params(**candidate, oob_score=True, verbose=0)
-                forest._check_parameters()
-                copy_feature_names(self, forest)
-                forest._fit(training, draws)
-                errors.append(forest._oob(interval_mean_squared_error, training))
-                if len(errors) == 1 or errors[-1] < min(errors[:-1]):
-                    best = forest
-                advance()
-        self.set_params(**{name: getattr(best, name) for name in grid})
-        for name in ("estimators_", "_draws", "oob_prediction_", "oob_score_"):
-            setattr(self, name, getattr(best, name))
-        self.tuning_results_ = {"params": candidates, "oob_mse": np.array(errors)}
-        return self
+        self.oob_score_ = np.nan
+        if is_scored.any():
+            _, intervals, weight = rows.take(is_scored)
+            self.oob_score_ = interval_d2_score(intervals, self.oob_prediction_[is_scored], sample_weight=weight)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the mean, or the median, of the trees' predictions.
@@ -388,3 +320,31 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         importances = np.mean([tree.feature_importances_ for tree in self.estimators_], axis=0)
         total = importances.sum()
         return importances / total if total > 0 else importances
+
+
+class ForestPath(Path):
+    """A forest as the only model of a path: it has out-of-bag rows instead of a parameter to follow."""
+
+    def __init__(self, forest: MaxMarginIntervalForest) -> None:
+        super().__init__(np.zeros(1), np.zeros(1, dtype=np.int64))
+        self._forest = forest
+
+    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
+        """The predictions of the forest."""
+        yield self._forest._predict(X)
+
+    def model(self, step: int) -> MaxMarginIntervalForest:  # noqa: ARG002 (there is one)
+        """The forest."""
+        return copy.copy(self._forest)
+
+    def oob_scores(self, rows: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
+        """The score of the out-of-bag predictions that there are; NaN if there are none."""
+        prediction = self._forest._predict_oob(rows.X)
+        known = ~np.isnan(prediction) & (rows.weight > 0)
+        if not known.any():
+            return np.full(1, np.nan)
+        average = average_loss_of(scorer)
+        test = rows.take(known)
+        if average is not None:
+            return np.array([average_score(average, test, prediction[known])])
+        return np.array([score_prediction(self.model(0), test, prediction[known], scorer, weighted=weighted)])

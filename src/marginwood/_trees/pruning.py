@@ -7,6 +7,7 @@ of subtrees. One number per node, the first subtree in which it is a leaf, descr
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -15,11 +16,17 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
+from marginwood._base import Rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, parents
-from marginwood._core.prune import collapse_rates
+from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, collapse_rates, path_losses
+from marginwood._paths import Path
+from marginwood._trees.table import IntervalTree
 from marginwood.intervals import BoolArray, FloatArray, IntArray
+from marginwood.metrics._scorers import average_loss_of
 
-__all__ = ["PruningPath", "PruningPathMixin", "leaves_along", "prune", "pruning_path"]
+__all__ = ["PrunableMixin", "PruningPath", "SubtreePath", "leaves_along", "prune", "pruning_path"]
+
+ROW_LOSSES = {"distance": DISTANCE, "squared_distance": SQUARED_DISTANCE, "miss": MISS}
 
 # Alphas that differ by less, relatively, differ by rounding: they are one.
 ALPHA_TOLERANCE = 1e-10
@@ -38,12 +45,12 @@ class PruningPath(NamedTuple):
         return subtree_at(self.alphas, alpha)
 
 
-def subtree_at(alphas: FloatArray, alpha: npt.ArrayLike) -> IntArray:
+def subtree_at(alphas: npt.NDArray[Any], alpha: npt.ArrayLike) -> IntArray:
     """Which subtree of a path with these alphas is best for each alpha."""
     return np.searchsorted(alphas, alpha, side="right") - 1
 
 
-def geometric_means(alphas: FloatArray) -> FloatArray:
+def geometric_means(alphas: npt.NDArray[Any]) -> FloatArray:
     """An alpha well between every two neighbours of a path: candidates for cross-validation."""
     return np.sqrt(alphas[:-1]) * np.sqrt(alphas[1:])  # the product of tiny alphas would vanish
 
@@ -98,8 +105,44 @@ def leaves_along(nodes: npt.NDArray[np.void], path: PruningPath, leaves: IntArra
         yield leaves
 
 
-class PruningPathMixin:
+class SubtreePath(Path):
+    """The subtrees of a grown tree, as models of an estimator that has a node table and the parameter `ccp_alpha`."""
+
+    def __init__(self, estimator: Any, tree: IntervalTree) -> None:
+        self._estimator = estimator
+        self._tree = tree
+        self._path = pruning_path(tree.nodes)
+        super().__init__(self._path.alphas, self._path.n_leaves)
+
+    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
+        """The predictions of every subtree."""
+        nodes = self._tree.nodes
+        for leaves in leaves_along(nodes, self._path, self._tree.apply(X)):
+            yield nodes["value"][leaves]
+
+    def model(self, step: int) -> Any:
+        """The estimator with the pruned tree."""
+        model = copy.copy(self._estimator)
+        model.ccp_alpha = self.values[step]
+        model.n_features_in_ = self._tree.n_features
+        nodes = collapse(self._tree.nodes, self._path.leaf_from <= step)
+        model.tree_ = IntervalTree(nodes, self._tree.saw_missing)
+        return model
+
+    def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
+        """The score of every subtree; if it averages a loss per row, in one walk per row."""
+        average = average_loss_of(scorer)
+        if average is None:
+            return super().scores(test, scorer, weighted=weighted)
+        kind = ROW_LOSSES[average.row_loss]
+        losses = path_losses(self._tree.nodes, self._path.leaf_from, len(self.values), *test, kind)
+        return average.best - losses / test.weight.sum()
+
+
+class PrunableMixin:
     """The pruning path of an estimator that grows one tree and has the parameter `ccp_alpha`."""
+
+    path_parameter = "ccp_alpha"
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Find every alpha at which pruning changes the tree.

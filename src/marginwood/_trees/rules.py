@@ -6,6 +6,7 @@ Names and meanings are scikit-learn's. A parameter may be a count (an integer) o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from marginwood._core.grow import Options
@@ -15,6 +16,7 @@ from marginwood.losses import Loss, check_loss
 __all__ = ["AGGREGATIONS", "Rules", "count_draws"]
 
 AGGREGATIONS = ("mean", "median")
+FEATURE_RULES: dict[Any, Callable[[int], float]] = {"sqrt": math.sqrt, "log2": math.log2}
 UNBOUNDED = 2**31 - 1  # beyond any depth and any number of samples
 
 
@@ -35,25 +37,34 @@ class Rules(NamedTuple):
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
         check_loss(self.loss, self.margin)
         check_number("ccp_alpha", self.ccp_alpha, "a number >= 0", lambda number: number >= 0)
-        self.options(1, 1, 1.0)
+        decrease = self.min_impurity_decrease
+        check_number("min_impurity_decrease", decrease, "a finite number >= 0", lambda number: 0 <= number < math.inf)
+        for name, least in (("max_depth", 1), ("max_leaf_nodes", 2)):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), least, otherwise=" or None")
+        _check_count_or_share("min_samples_split", self.min_samples_split, 2)
+        _check_count_or_share("min_samples_leaf", self.min_samples_leaf, 1)
+        _check_max_features(self.max_features)
         return self
 
     def options(self, n_samples: int, n_features: int, total_weight: float) -> Options:
-        """The rules as counts, for the kernels."""
-        check_number(
-            "min_impurity_decrease",
-            self.min_impurity_decrease,
-            "a finite number >= 0",
-            lambda number: 0 <= number < math.inf,
-        )
+        """Sound rules as counts, for the kernels."""
         return Options(
-            max_depth=_bound("max_depth", self.max_depth, 1, UNBOUNDED),
-            min_samples_split=_count_or_share("min_samples_split", self.min_samples_split, n_samples, 2),
-            min_samples_leaf=_count_or_share("min_samples_leaf", self.min_samples_leaf, n_samples, 1),
-            max_leaf_nodes=_bound("max_leaf_nodes", self.max_leaf_nodes, 2, 0),
+            max_depth=UNBOUNDED if self.max_depth is None else min(int(self.max_depth), UNBOUNDED),
+            min_samples_split=_count(self.min_samples_split, n_samples, 2),
+            min_samples_leaf=_count(self.min_samples_leaf, n_samples, 1),
+            max_leaf_nodes=0 if self.max_leaf_nodes is None else min(int(self.max_leaf_nodes), UNBOUNDED),
             min_decrease=float(self.min_impurity_decrease) * float(total_weight),
-            max_features=_max_features(self.max_features, n_features),
+            max_features=self._count_features(n_features),
         )
+
+    def _count_features(self, n_features: int) -> int:
+        value = self.max_features
+        if value is None:
+            return n_features
+        if isinstance(value, str):
+            return max(1, int(FEATURE_RULES[value](n_features)))
+        return min(int(value), n_features) if is_integer(value) else max(1, int(value * n_features))
 
 
 def count_draws(estimator: Any, n_samples: int) -> int:
@@ -61,9 +72,9 @@ def count_draws(estimator: Any, n_samples: int) -> int:
     check_count("n_estimators", estimator.n_estimators, 1)
     check_choice("aggregation", estimator.aggregation, AGGREGATIONS)
     max_samples = 1.0 if estimator.max_samples is None else estimator.max_samples
-    n_draws = _count_or_share("max_samples", max_samples, n_samples, 1)
+    _check_count_or_share("max_samples", max_samples, 1)
     if estimator.bootstrap:
-        return n_draws
+        return _count(max_samples, n_samples, 1)
     if estimator.max_samples is not None:
         raise ValueError("max_samples: nothing is drawn without bootstrap; set bootstrap=True or max_samples=None.")
     if estimator.oob_score:
@@ -71,32 +82,23 @@ def count_draws(estimator: Any, n_samples: int) -> int:
     return 0
 
 
-def _bound(name: str, value: Any, least: int, none: int) -> int:
-    """A count, or what None stands for."""
-    if value is None:
-        return none
-    return min(check_count(name, value, least, otherwise=" or None"), UNBOUNDED)
+def _is_count_or_share(least: int) -> Callable[[Any], bool]:
+    return lambda number: number >= least if is_integer(number) else 0 < number <= 1
 
 
-def _count_or_share(name: str, value: Any, n_samples: int, least: int) -> int:
+def _check_count_or_share(name: str, value: Any, least: int) -> None:
     expected = f"an integer >= {least} or a float in (0, 1] for a share of the samples"
-    _check_count_or_share(name, value, expected, least)
-    return min(int(value), UNBOUNDED) if is_integer(value) else max(least, math.ceil(value * n_samples))
+    check_number(name, value, expected, _is_count_or_share(least))
 
 
-def _check_count_or_share(name: str, value: Any, expected: str, least: int) -> None:
-    check_number(name, value, expected, lambda number: number >= least if is_integer(number) else 0 < number <= 1)
-
-
-def _max_features(value: Any, n_features: int) -> int:
+def _check_max_features(value: Any) -> None:
     expected = 'an integer >= 1, a float in (0, 1], "sqrt", "log2" or None'
-    if value is None:
-        return n_features
     if isinstance(value, str):
-        if value == "sqrt":
-            return max(1, int(math.sqrt(n_features)))
-        if value == "log2":
-            return max(1, int(math.log2(n_features)))
-        raise ValueError(f"max_features: expected {expected}, got {value!r}.")
-    _check_count_or_share("max_features", value, expected, 1)
-    return min(int(value), n_features) if is_integer(value) else max(1, int(value * n_features))
+        if value not in FEATURE_RULES:
+            raise ValueError(f"max_features: expected {expected}, got {value!r}.")
+    elif value is not None:
+        check_number("max_features", value, expected, _is_count_or_share(1))
+
+
+def _count(value: int | float, n_samples: int, least: int) -> int:
+    return min(int(value), UNBOUNDED) if is_integer(value) else max(least, math.ceil(value * n_samples))

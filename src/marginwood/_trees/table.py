@@ -49,11 +49,55 @@ class IntervalTree:
         self.saw_missing = saw_missing
         self.n_features = len(saw_missing)
 
-    def __getattr__(self, name: str) -> Any:
-        nodes = self.__dict__.get("nodes")
-        if nodes is None or name not in nodes.dtype.names:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return nodes[name]
+    @property
+    def threshold(self) -> FloatArray:
+        """What the feature of a split is compared with; -2 for a leaf."""
+        return self.nodes["threshold"]
+
+    @property
+    def feature(self) -> IntArray:
+        """The feature of a split; -2 for a leaf."""
+        return self.nodes["feature"]
+
+    @property
+    def children_left(self) -> IntArray:
+        """The row of the left child; -1 for a leaf."""
+        return self.nodes["children_left"]
+
+    @property
+    def children_right(self) -> IntArray:
+        """The row of the right child; -1 for a leaf."""
+        return self.nodes["children_right"]
+
+    @property
+    def missing_go_to_left(self) -> IntArray:
+        """Whether NaN goes left."""
+        return self.nodes["missing_go_to_left"]
+
+    @property
+    def value_low(self) -> FloatArray:
+        """Lower end of the set of predictions of least cost; it may be infinite."""
+        return self.nodes["value_low"]
+
+    @property
+    def value_high(self) -> FloatArray:
+        """Upper end of the set of predictions of least cost; it may be infinite."""
+        return self.nodes["value_high"]
+
+    @property
+    def impurity(self) -> FloatArray:
+        """The cost of every node."""
+        return self.nodes["impurity"]
+
+    @property
+    def n_node_samples(self) -> IntArray:
+        """Number of the training samples of every node."""
+        return self.nodes["n_node_samples"]
+
+    @property
+    def weighted_n_node_samples(self) -> FloatArray:
+        """Weight of the training samples of every node."""
+        return self.nodes["weighted_n_node_samples"]
 
     @property
     def value(self) -> FloatArray:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from marginwood._base import LARGEST_SEED, all_or_nothing, check_features, check_rows, copy_feature_names
-from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree
-from marginwood._trees.pruning import PruningPathMixin, prune
-from marginwood._trees.rules import check_ccp_alpha, growing_options
+from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
+from marginwood._trees.growing import SortedRows, grow
+from marginwood._trees.pruning import PrunableMixin, SubtreePath
+from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, OptimumReader
-from marginwood.intervals import FloatArray
-from marginwood.losses import check_loss
+from marginwood.losses import Loss
 
-__all__ = ["MaxMarginIntervalTree"]
+__all__ = ["MaxMarginIntervalTree", "make_tree"]
 
 
-class MaxMarginIntervalTree(PruningPathMixin, OptimumReader, BaseEstimator):
+class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     """Regression tree for interval labels, grown by exact minimisation of a hinge loss with a margin.
 
     Every split is the one that lowers the training cost most, over all features and thresholds. The cost of a
@@ -91,7 +88,7 @@ class MaxMarginIntervalTree(PruningPathMixin, OptimumReader, BaseEstimator):
     def __init__(
         self,
         *,
-        loss: str = "squared_hinge",
+        loss: Loss = "squared_hinge",
         margin: float = 0.0,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -131,27 +128,41 @@ class MaxMarginIntervalTree(PruningPathMixin, OptimumReader, BaseEstimator):
         MaxMarginIntervalTree
             The fitted tree.
         """
-        check_loss(self.loss, self.margin)
-        check_ccp_alpha(self.ccp_alpha)
+        rules = self._rules()
         X = check_features(self, X, reset=True)
-        X, intervals, weight = check_rows(X, y, sample_weight).weighted()
-        return self._grow(X, sort_features(X), Target(intervals), weight)
-
-    def _grow(self, X: FloatArray, orders: Any, target: Target, weights: FloatArray) -> MaxMarginIntervalTree:
-        """Grow and prune the tree from checked rows of positive weight; uses `orders` up."""
-        options = growing_options(self, X.shape[0], X.shape[1], weights.sum())
-        self.max_features_ = options.max_features
-        seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
-        nodes = grow_tree(X, orders, target.at(float(self.margin)), weights, self.loss, options, seed)
-        if self.ccp_alpha > 0:
-            nodes = prune(nodes, self.ccp_alpha)
-        self.tree_ = IntervalTree(nodes, np.isnan(X.max(axis=0)))
+        rows = SortedRows(check_rows(X, y, sample_weight).weighted(), is_shared=False)
+        self.max_features_ = rules.options(len(X), X.shape[1], 1.0).max_features
+        self.tree_ = IntervalTree(grow(rows, rules, self._seed()), rows.saw_missing)
         return self
 
+    def _rules(self) -> Rules:
+        return Rules(
+            loss=self.loss,
+            margin=self.margin,
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_impurity_decrease=self.min_impurity_decrease,
+            ccp_alpha=self.ccp_alpha,
+        ).checked()
 
-def make_tree(ensemble: Any) -> MaxMarginIntervalTree:
-    """A tree, not grown yet, with the parameters and the features of an ensemble that has seen its data."""
-    names = MaxMarginIntervalTree().get_params().keys() & ensemble.get_params().keys() - {"random_state"}
-    tree = MaxMarginIntervalTree(**{name: getattr(ensemble, name) for name in names})
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
+
+    @staticmethod
+    def _prepare(rows: Rows) -> SortedRows:
+        return SortedRows(rows.weighted())
+
+    def _fit_path(self, rows: SortedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
+        nodes = grow(rows, self._rules()._replace(ccp_alpha=0.0), self._seed())
+        return SubtreePath(self, IntervalTree(nodes, rows.saw_missing))
+
+
+def make_tree(rules: Rules, ensemble: Any) -> MaxMarginIntervalTree:
+    """A tree by these rules, not grown yet, with the features of an ensemble that has seen its data."""
+    tree = MaxMarginIntervalTree(**rules._asdict())
     copy_feature_names(ensemble, tree)
+    tree.max_features_ = rules.options(1, ensemble.n_features_in_, 1.0).max_features
     return tree

@@ -1,169 +1,208 @@
-"""The grid behind `MaxMarginIntervalTreeCV`: grow every tree, score every subtree, choose one, survey them all.
+"""The engine behind every estimator that tunes itself: grid x folds, whole paths scored, one candidate chosen.
 
-A *piece* of the work is one tree: one loss, one margin, and one fold or all data. A *candidate* is one subtree of the
-pruning path of a tree on all data. A *surface* shows candidates by margin and alpha, on alphas that all margins share.
+A *point* of the grid is an estimator that is not fitted yet; one fit of it gives a whole `Path` of models. A *piece* of
+the work is one point on one *fold*: rows to train on and rows to score. A *candidate* is a point together with a
+value of the path's parameter.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
+from marginwood._base import Rows
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.pruning import geometric_means, subtree_at
-from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.fold import Fold, ScoredPath
 from marginwood._tuning.journal import Journal
-from marginwood._tuning.selection import good_enough, spread
-from marginwood.intervals import BoolArray, FloatArray, IntArray
+from marginwood._tuning.selection import spread
+from marginwood.intervals import FloatArray, IntArray
 
-__all__ = [
-    "Piece",
-    "Surface",
-    "candidate_alphas",
-    "grow_pieces",
-    "make_surface",
-    "select",
-    "surface_levels",
-    "tabulate",
-]
+__all__ = ["Fold", "OutOfBag", "Piece", "Point", "ScoredPath", "Whole", "run_pieces", "tabulate"]
 
-MOST_LEVELS = 40  # of a surface, beside 0 and infinity
+
+class Point(NamedTuple):
+    """An estimator, the parameters in which it differs from the other points, and the values of its path.
+
+    The values come from the simplest model to the most complex. They are None where only a fit can find them, as on a
+    pruning path.
+    """
+
+    estimator: Any
+    params: dict[str, Any]
+    values: FloatArray | IntArray | None = None
+
+
+class ScoredPath(NamedTuple):
+    """The values of a path, the complexity of its models, and their scores, if there were rows to score."""
+
+    values: FloatArray | IntArray
+    complexity: IntArray
+    scores: FloatArray
+
+
+class Fold:
+    """Rows to train on and rows to score, all of positive weight; threads may share it.
+
+    What all points share, such as sorted features, is prepared on first use and lives until `release`.
+    """
+
+    def __init__(self, rows: Rows, train: IntArray, test: IntArray, scorer: Any, *, weighted: bool) -> None:
+        self._rows = rows
+        self._train = train
+        self._test = test
+        self._scorer = scorer
+        self._weighted = weighted
+        self._lock = threading.Lock()
+        self._prepared: Any = None
+
+    def release(self) -> None:
+        """Forget what was prepared."""
+        self._prepared = None
+
+    def score(self, point: Point) -> ScoredPath:
+        """Fit the path of a point and score its models."""
+        with self._lock:
+            if self._prepared is None:
+                self._prepared = point.estimator._prepare(self._rows.take(self._train))
+            prepared = self._prepared
+        path = point.estimator._fit_path(prepared, point.values)
+        return ScoredPath(path.values, path.complexity, self._scores(path))
+
+    def _scores(self, path: Any) -> FloatArray:
+        scores: FloatArray = path.scores(self._rows.take(self._test), self._scorer, weighted=self._weighted)
+        return scores
+
+
+class Whole(Fold):
+    """All rows, to find the values of a path; nothing is scored."""
+
+    def __init__(self, rows: Rows) -> None:
+        none = np.empty(0, dtype=np.int64)
+        super().__init__(rows, np.flatnonzero(rows.weight), none, None, weighted=False)
+
+    def _scores(self, path: Any) -> FloatArray:  # noqa: ARG002 (a fold without test rows)
+        return np.empty(0)
+
+
+class OutOfBag(Fold):
+    """All rows, each scored by the trees that did not draw it."""
+
+    def __init__(self, rows: Rows, scorer: Any, *, weighted: bool) -> None:
+        every = np.arange(len(rows.X))
+        super().__init__(rows, every, every, scorer, weighted=weighted)
+
+    def _scores(self, path: Any) -> FloatArray:
+        scores: FloatArray = path.oob_scores(self._rows, self._scorer, weighted=self._weighted)
+        return scores
 
 
 class Piece(NamedTuple):
-    """Numbers of a tree of the grid and of a fold; fold 0 is all data."""
+    """Numbers of a point of the grid and of a fold."""
 
-    tree: int
+    point: int
     fold: int
 
 
-def grow_pieces(
-    function: Callable[[Piece], ScoredPath],
-    n_trees: int,
-    folds: list[Fold],
+def run_pieces(
+    points: Sequence[Point],
+    folds: Sequence[Fold],
     *,
     journal: Journal | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> dict[Piece, ScoredPath]:
-    """Apply a function to every piece that the journal does not hold yet; returns all results.
+    """Score every point on every fold, but for the pieces that the journal holds already.
 
     The pieces of a fold follow one another, and it is released after the last: at any time few folds are in memory.
     """
-    paths: dict[Piece, ScoredPath] = {}
+    done: dict[Piece, ScoredPath] = {}
     for line in journal.pieces if journal else []:
-        paths[Piece(line["tree"], line["fold"])] = ScoredPath(*(np.array(line[name]) for name in ScoredPath._fields))
-    pieces = [Piece(tree, fold) for fold in range(len(folds)) for tree in range(n_trees)]
-    missing = [piece for piece in pieces if piece not in paths]
+        done[Piece(line["point"], line["fold"])] = ScoredPath(*(np.array(line[name]) for name in ScoredPath._fields))
+    pieces = [Piece(point, fold) for fold in range(len(folds)) for point in range(len(points))]
+    missing = [piece for piece in pieces if piece not in done]
     n_missing = Counter(piece.fold for piece in missing)
+
+    def run(piece: Piece) -> ScoredPath:
+        path = folds[piece.fold].score(points[piece.point])
+        if journal:  # in this thread, so that a piece is on disk before the next one is begun
+            journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
+        return path
+
     with (
-        progress_bar("cross-validation", len(pieces), verbose=verbose, done=len(paths)) as advance,
-        closing(run_in_threads(function, missing, n_jobs)) as results,
+        progress_bar("cross-validation", len(pieces), verbose=verbose, done=len(done)) as advance,
+        closing(run_in_threads(run, missing, n_jobs)) as results,
     ):
         for piece, path in results:
-            paths[piece] = path
-            if journal:
-                journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
+            done[piece] = path
             n_missing[piece.fold] -= 1
             if n_missing[piece.fold] == 0:
                 folds[piece.fold].release()
             advance()
-    return paths
+    return done
 
 
-def candidate_alphas(alphas: FloatArray) -> FloatArray:
-    """The alphas between those of a path; the last subtree, the root alone, goes on to infinity."""
-    return np.append(geometric_means(alphas), np.inf)
+def tabulate(points: Sequence[Point], paths: dict[Piece, ScoredPath], n_folds: int) -> tuple[dict[str, Any], IntArray]:
+    """The table of all candidates, with the names of scikit-learn's searches, and how complex each of them is.
 
-
-def tabulate(trees: list[MaxMarginIntervalTree], paths: dict[Piece, ScoredPath], n_folds: int) -> dict[str, Any]:
-    """The table of all candidates, with the names of scikit-learn's searches."""
-    columns: dict[str, list[Any]] = {}
-    for number, tree in enumerate(trees):
-        whole = paths[Piece(number, 0)]
-        alphas = candidate_alphas(whole.alphas)
-        block = {
-            "param_loss": np.full(len(alphas), tree.loss, dtype=object),
-            "param_margin": np.full(len(alphas), float(tree.margin)),
-            "param_ccp_alpha": alphas,
-            "n_leaves": whole.n_leaves[subtree_at(whole.alphas, alphas)],
-        }
-        for fold in range(1, n_folds + 1):
-            path = paths[Piece(number, fold)]
-            block[f"split{fold - 1}_test_score"] = path.scores[subtree_at(path.alphas, alphas)]
-        for name, column in block.items():
-            columns.setdefault(name, []).append(column)
-    results: dict[str, Any] = {name: np.concatenate(blocks) for name, blocks in columns.items()}
-    scores = np.stack([results[f"split{fold}_test_score"] for fold in range(n_folds)])
-    results["mean_test_score"], results["std_test_score"] = scores.mean(axis=0), spread(scores)
-    results["rank_test_score"] = rankdata(-results["mean_test_score"], method="min", nan_policy="omit")
-    return results
-
-
-def select(results: dict[str, Any], n_folds: int, selection: str) -> int:
-    """The candidate with the fewest leaves among those whose score is good enough, then the best score."""
-    means = np.where(np.isnan(results["mean_test_score"]), -np.inf, results["mean_test_score"])
-    good = np.flatnonzero(good_enough(means, results["std_test_score"], n_folds, selection))
-    return int(good[np.lexsort((-means[good], results["n_leaves"][good]))[0]])
-
-
-class Surface(NamedTuple):
-    """Candidates by margin and level, which is an alpha or another parameter."""
-
-    margins: FloatArray
-    candidates: IntArray  # a row per margin, a column per level; -1 where no candidate is near
-    chosen: tuple[int, int] | None  # row and column of the chosen candidate
-
-
-def surface_levels(level: FloatArray) -> FloatArray:
-    """The columns of a surface: all levels, or a geometric series if they are many."""
-    levels = np.unique(level)
-    inner = levels[(levels > 0) & np.isfinite(levels)]
-    if len(inner) <= MOST_LEVELS:
-        return levels
-    series = np.geomspace(inner[0], inner[-1], MOST_LEVELS)
-    if np.all(inner == inner.round()):
-        series = series.round()
-    return np.unique(np.concatenate([levels[levels <= 0], series, levels[np.isinf(levels)]]))
-
-
-def make_surface(
-    margin: FloatArray,
-    level: FloatArray,
-    score: FloatArray,
-    is_chosen: BoolArray,
-    levels: FloatArray,
-    reach: float = np.inf,
-) -> Surface:
-    """For every margin and level the candidate whose own level is nearest, on a log scale and within reach.
-
-    Of equally near ones it is the best, save that the chosen candidate always has a cell.
+    Where values had to be found, fold 0 is the `Whole` that found them.
     """
-    margins, places, chosen = np.unique(margin), _log_places(levels, levels), None
-    candidates = np.empty((len(margins), len(levels)), np.int64)
-    for row, value in enumerate(margins):
-        own = np.flatnonzero(margin == value)
-        own = own[np.argsort(-score[own], kind="stable")]
-        distance = np.abs(places[:, np.newaxis] - _log_places(level[own], levels))
-        nearest = distance.min(axis=1)
-        best = own[(distance <= nearest[:, np.newaxis] + 1e-9).argmax(axis=1)]
-        candidates[row] = np.where(nearest <= reach, best, -1)
-        for place in np.flatnonzero(is_chosen[own]):
-            chosen = row, int(distance[:, place].argmin())
-            candidates[chosen] = own[place]
-    return Surface(margins, candidates, chosen)
+    blocks = []
+    for number, point in enumerate(points):
+        folds = [paths[Piece(number, fold)] for fold in range(n_folds)]
+        blocks.append(_found_candidates(*folds) if point.values is None else _given_candidates(point.values, folds))
+    results: dict[str, Any] = {}
+    for name in points[0].params:
+        columns = [[point.params[name]] * len(block.values) for point, block in zip(points, blocks, strict=True)]
+        results[f"param_{name}"] = _column([value for column in columns for value in column])
+    path_parameter = points[0].estimator.path_parameter
+    if path_parameter is not None:
+        results[f"param_{path_parameter}"] = np.concatenate([block.values for block in blocks])
+    complexity = np.concatenate([block.complexity for block in blocks])
+    if points[0].values is None:
+        results["n_leaves"] = complexity
+    scores = np.concatenate([block.scores for block in blocks], axis=1)
+    for fold, row in enumerate(scores):
+        results[f"split{fold}_test_score"] = row
+    results["mean_test_score"] = scores.mean(axis=0)
+    results["std_test_score"] = spread(scores)
+    results["rank_test_score"] = rankdata(-results["mean_test_score"], method="min", nan_policy="omit")
+    return results, complexity
 
 
-def _log_places(values: FloatArray, levels: FloatArray) -> FloatArray:
-    """Values on a log scale, with 0 and infinity a step of 1 beyond all other levels."""
-    inner = levels[(levels > 0) & np.isfinite(levels)]
-    least, most = np.log10([inner.min(), inner.max()]) if len(inner) else (0.0, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.clip(np.log10(np.maximum(values, 0.0)), least - 1, most + 1)
+class _Block(NamedTuple):
+    """The candidates of one point: values, complexity, and a row of scores for each fold."""
+
+    values: FloatArray | IntArray
+    complexity: IntArray
+    scores: FloatArray
+
+
+def _found_candidates(whole: ScoredPath, *folds: ScoredPath) -> _Block:
+    """A candidate for each model of the path on all rows, at a value well between its own and the next model's.
+
+    The last subtree of a pruning path, the root alone, goes on to infinity.
+    """
+    values = np.append(geometric_means(whole.values), np.inf)
+    scores = np.stack([fold.scores[subtree_at(fold.values, values)] for fold in folds])
+    return _Block(values, whole.complexity[subtree_at(whole.values, values)], scores)
+
+
+def _given_candidates(values: FloatArray | IntArray, folds: list[ScoredPath]) -> _Block:
+    """A candidate for each value of a grid, which all folds share; complexity grows along it."""
+    return _Block(values, np.arange(len(values)), np.stack([fold.scores for fold in folds]))
+
+
+def _column(values: list[Any]) -> Any:
+    """Numbers as numbers, everything else as objects."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

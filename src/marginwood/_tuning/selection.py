@@ -1,11 +1,7 @@
-"""Folds of checked rows, and which of the candidates that they scored is chosen.
-
-A *path* is a list of models from the simplest to the most complex, one per value of a penalty.
-"""
+"""Folds of checked rows, and which of the candidates that they scored is chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +9,6 @@ import numpy as np
 from marginwood._base import Rows
 from marginwood._tuning.splitters import make_splitter
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import hinge_loss
 
 SELECTIONS = ("min", "1se")
 # Mean scores that differ by less, relatively, differ by rounding: they are tied.
@@ -36,28 +31,6 @@ def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArra
     return splits
 
 
-def mse_by_fold(
-    predict_path: Callable[[Rows, FloatArray], FloatArray], rows: Rows, cv: Any, groups: Any = None
-) -> FloatArray:
-    """Cross-validated interval MSE of a path, of shape (length of the path, number of folds).
-
-    ``predict_path(training, X)`` fits the path and predicts, one row per model.
-    """
-    errors = []
-    for train, test in split_rows(rows, cv, groups):
-        held_out = rows.take(test)
-        predictions = predict_path(rows.take(train), held_out.X)
-        losses = [hinge_loss(held_out.intervals, prediction) for prediction in predictions]
-        errors.append(np.average(losses, axis=1, weights=held_out.weight))
-    return np.column_stack(errors)
-
-
-def check_selection(selection: str) -> None:
-    """Raise unless `selection` is one of the two rules."""
-    if selection not in SELECTIONS:
-        raise ValueError(f"selection: accepted are {', '.join(map(repr, SELECTIONS))}; got {selection!r}.")
-
-
 def good_enough(means: FloatArray, deviations: FloatArray, n_folds: int, selection: str) -> BoolArray:
     """Which candidates a selection rule lets through, by the means and deviations of their scores over folds.
 
@@ -70,10 +43,11 @@ def good_enough(means: FloatArray, deviations: FloatArray, n_folds: int, selecti
     return ~(means < means[best] - slack)  # where no candidate has a score, the slack is NaN and all are tied
 
 
-def choose(mse_path: FloatArray, selection: str) -> int:
-    """The place on a path of the simplest model that is good enough."""
-    n_folds = mse_path.shape[1]
-    return int(np.argmax(good_enough(-mse_path.mean(axis=1), spread(mse_path.T), n_folds, selection)))
+def select(means: FloatArray, deviations: FloatArray, complexity: IntArray, n_folds: int, selection: str) -> int:
+    """The least complex candidate among those whose score is good enough, then the one of the best score."""
+    means = np.where(np.isnan(means), -np.inf, means)
+    good = np.flatnonzero(good_enough(means, deviations, n_folds, selection))
+    return int(good[np.lexsort((-means[good], complexity[good]))[0]])
 
 
 def spread(scores: FloatArray, *, ddof: int = 0) -> FloatArray:

@@ -1,49 +1,27 @@
 """MaxMarginIntervalTreeCV: loss, margin and pruning chosen together by cross-validation.
 
-Raising the margin makes a tree split more, so the best alpha for one margin says nothing about another: they are
+Raising the margin makes a tree split more, so the best pruning for one margin says nothing about another: they are
 searched together.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
-from marginwood._core.order import sort_features
-from marginwood._core.problem import Target
-from marginwood._support.threads import run_in_threads
+from marginwood._base import Rows
 from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.fold import Fold, ScoredPath
-from marginwood._tuning.journal import Journal, digest
-from marginwood._tuning.margins import check_margins
-from marginwood._tuning.search import Piece, grow_pieces, select, tabulate
-from marginwood._tuning.selection import check_selection, split_rows
-from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import check_loss_name
-from marginwood.metrics import get_scorer
+from marginwood._tuning.estimator import SearchCV, check_losses, make_grid, margins_of
+from marginwood._tuning.search import Point
+from marginwood.losses import LOSSES
 
 __all__ = ["MaxMarginIntervalTreeCV"]
 
-GROWING = (
-    "max_depth",
-    "min_samples_split",
-    "min_samples_leaf",
-    "max_features",
-    "max_leaf_nodes",
-    "min_impurity_decrease",
-)
 
-
-class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
+class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     """Maximum margin interval tree that chooses its loss, its margin and its pruning by cross-validation.
 
     For each loss and margin a tree is grown on all data and pruned step by step. Each step is a candidate; its alpha is
@@ -59,14 +37,6 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
         Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
     n_margins : int, default=21
         Number of margins if they are "auto".
-    cv : int, splitter or iterable of (train, test), default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
-    scoring : str or callable, default="neg_interval_mean_squared_error"
-        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
-        sample weights, it is called with ``sample_weight`` too.
-    selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score, and of tied ones the smallest tree. "1se" takes the smallest tree whose
-        mean score is within one standard error of the best.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -81,6 +51,14 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
         Least decrease of the cost by a split, per unit of total sample weight.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+    scoring : str or callable, default="neg_interval_mean_squared_error"
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
+        sample weights, it is called with ``sample_weight`` too.
+    selection : {"min", "1se"}, default="min"
+        "min" takes the best mean score, and of tied ones the smallest tree. "1se" takes the smallest tree whose
+        mean score is within one standard error of the best.
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
@@ -105,8 +83,6 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
     cv_results_ : dict of ndarray
         One entry per candidate: ``param_loss``, ``param_margin``, ``param_ccp_alpha``, ``n_leaves`` (of the tree on all
         data), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
-    margins_ : ndarray
-        The margins tried.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int
@@ -141,12 +117,9 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
     def __init__(
         self,
         *,
-        losses: Any = ("linear_hinge", "squared_hinge"),
+        losses: Any = LOSSES,
         margins: Any = "auto",
         n_margins: int = 21,
-        cv: Any = 5,
-        scoring: Any = "neg_interval_mean_squared_error",
-        selection: str = "min",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -154,6 +127,9 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         random_state: Any = None,
+        cv: Any = 5,
+        scoring: Any = "neg_interval_mean_squared_error",
+        selection: str = "min",
         n_jobs: int | None = None,
         verbose: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -161,9 +137,6 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
         self.losses = losses
         self.margins = margins
         self.n_margins = n_margins
-        self.cv = cv
-        self.scoring = scoring
-        self.selection = selection
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -171,95 +144,27 @@ class MaxMarginIntervalTreeCV(OptimumReader, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.random_state = random_state
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> MaxMarginIntervalTreeCV:
-        """Score all candidates and grow the best one on all data.
+    def _draws(self) -> bool:
+        return self.max_features is not None
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features; NaN and infinities are allowed.
-        y : array-like of shape (n_samples, 2)
-            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight 0 count as absent, but take part in the split into folds.
-        groups : array-like of shape (n_samples,), default=None
-            Groups for the splitter.
-
-        Returns
-        -------
-        MaxMarginIntervalTreeCV
-            The fitted estimator.
-        """
-        X = check_features(self, X, reset=True)
-        rows = check_rows(X, y, sample_weight)
-        splits = [(np.flatnonzero(rows.weight), np.empty(0, dtype=np.int64)), *split_rows(rows, self.cv, groups)]
-        folds, self.n_splits_ = [Fold(rows, *split) for split in splits], len(splits) - 1
-        draws = self.max_features is not None
-        if draws and self.random_state is None and self.checkpoint is not None:
-            raise ValueError(
-                "random_state: a checkpoint with max_features needs a seed, or a new run draws other features."
-            )
-        seed = int(check_random_state(self.random_state).randint(1, LARGEST_SEED)) if draws else None
-        trees, scorer = self._make_grid(rows.intervals, seed), get_scorer(self.scoring)
-
-        def grow(piece: Piece) -> ScoredPath:
-            return folds[piece.fold].score_path(trees[piece.tree], scorer, weighted=sample_weight is not None)
-
-        with self._open_journal(rows, splits, seed) as journal:
-            paths = grow_pieces(grow, len(trees), folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
-        self.cv_results_ = tabulate(trees, paths, self.n_splits_)
-        self.best_index_ = select(self.cv_results_, self.n_splits_, self.selection)
-        best = {name: column[[self.best_index_]].tolist()[0] for name, column in self.cv_results_.items()}
-        self.best_score_ = best["mean_test_score"]
-        self.best_params_ = {name: best[f"param_{name}"] for name in ("loss", "margin", "ccp_alpha")}
-        self.best_estimator_ = self._refit(rows.take(splits[0][0]), seed)
-        return self
-
-    def _loss_names(self) -> list[str]:
-        return [self.losses] if isinstance(self.losses, str) else list(self.losses)
-
-    def _make_grid(self, intervals: FloatArray, seed: int | None) -> list[MaxMarginIntervalTree]:
-        """A tree for each loss and margin, not grown yet."""
-        check_selection(self.selection)
-        losses = self._loss_names()
-        self.margins_ = check_margins(self.margins, intervals, self.n_margins)
-        if not losses or not len(self.margins_):
-            raise ValueError("losses, margins: expected at least one of each.")
-        for loss in losses:
-            check_loss_name("losses", loss)
-        growing = {name: getattr(self, name) for name in GROWING}
-        return [
-            MaxMarginIntervalTree(loss=loss, margin=margin, random_state=seed, **growing)
-            for loss in losses
-            for margin in self.margins_.tolist()
-        ]
-
-    def _open_journal(self, rows: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
-        """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
-        if self.checkpoint is None:
-            return nullcontext()
-        names = ("X", "y", "sample_weight")
-        header: dict[str, Any] = {name: digest(array) for name, array in zip(names, rows, strict=True)}
-        header["cv"] = digest(*(part for split in splits for part in split))
-        header |= {name: str(getattr(self, name)) for name in GROWING}
-        header |= {"losses": self._loss_names(), "margins": self.margins_.tolist()}
-        header["scoring"] = re.sub(" at 0x[0-9a-fA-F]+", "", str(self.scoring))
-        header["random_state"] = seed
-        return Journal(self.checkpoint, header)
-
-    def _refit(self, rows: Rows, seed: int | None) -> MaxMarginIntervalTree:
-        """The chosen tree on all data; grown in a thread, so that it can be interrupted."""
-        growing = {name: getattr(self, name) for name in GROWING}
-        tree = MaxMarginIntervalTree(**self.best_params_, **growing, random_state=seed)
-        copy_feature_names(self, tree)
-        target = Target(rows.intervals)
-        ((_, tree),) = run_in_threads(lambda X: tree._grow(X, sort_features(X), target, rows.weight), [rows.X])
-        return tree
+    def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
+        tree = MaxMarginIntervalTree(
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            max_features=self.max_features,
+            max_leaf_nodes=self.max_leaf_nodes,
+            min_impurity_decrease=self.min_impurity_decrease,
+            random_state=seed,
+        )
+        return make_grid(tree, {"loss": check_losses(self.losses), "margin": margins_of(self, rows)}, None)
 
     @property
     def tree_(self) -> IntervalTree:  # type: ignore[override]

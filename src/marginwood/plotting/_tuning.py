@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._trees.pruning import pruning_path
-from marginwood._tuning.search import make_surface, surface_levels
+from marginwood._tuning.surface import make_surface, surface_levels
 from marginwood.intervals import BoolArray, FloatArray, as_numbers
 from marginwood.plotting._canvas import COLORMAP, PREDICTION, SECOND, make_axes, pyplot
 

@@ -10,7 +10,7 @@ from marginwood._base import BLOCK
 from marginwood._trees.bagging import aggregate
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._tuning.search import make_surface, surface_levels
+from marginwood._tuning.surface import make_surface, surface_levels
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.intervals import FloatArray
 from marginwood.losses import hinge_loss

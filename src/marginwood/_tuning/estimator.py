@@ -1,0 +1,213 @@
+"""What all estimators that tune themselves share: `fit`, its results, and predictions by the best model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._base import (
+    LARGEST_SEED,
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_features,
+    check_rows,
+    copy_feature_names,
+)
+from marginwood._support.checks import check_choice
+from marginwood._support.threads import run_in_threads
+from marginwood._tuning.journal import Journal, digest
+from marginwood._tuning.margins import check_margins
+from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
+from marginwood._tuning.selection import SELECTIONS, select, split_rows
+from marginwood.intervals import FloatArray, IntArray
+from marginwood.losses import LOSSES
+from marginwood.metrics import get_scorer
+
+__all__ = ["SearchCV"]
+
+OUT_OF_BAG = "oob"
+# Parameters of every search that change neither its candidates nor their scores, and two that the header has anyway.
+NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state")
+
+
+class SearchCV(IntervalRegressorMixin, BaseEstimator):
+    """An estimator that chooses its parameters by cross-validation.
+
+    A subclass has the parameters `cv`, `scoring`, `selection`, `n_jobs`, `verbose` and `checkpoint`, and says by
+    `_make_points` what is searched.
+    """
+
+    def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
+        """The grid; `seed` is None unless `_draws`."""
+        raise NotImplementedError
+
+    def _draws(self) -> bool:
+        """Whether the estimators draw at random."""
+        return False
+
+    def _refit_params(self) -> dict[str, Any]:
+        """What the best estimator has other than the points."""
+        return {}
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Score all candidates and fit the best one to all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples, 2)
+            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight 0 count as absent, but take part in the split into folds.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for the splitter.
+
+        Returns
+        -------
+        estimator
+            The fitted search.
+        """
+        check_choice("selection", self.selection, SELECTIONS)
+        rows = check_rows(self._check_features(X, reset=True), y, sample_weight)
+        seed = self._make_seed()
+        points = self._make_points(rows, seed)
+        splits = [] if self._is_out_of_bag() else split_rows(rows, self.cv, groups)
+        scored = self._make_folds(rows, splits, get_scorer(self.scoring), weighted=sample_weight is not None)
+        folds = [Whole(rows), *scored] if points[0].values is None else scored
+        with self._open_journal(rows, points, splits, seed) as journal:
+            paths = run_pieces(points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
+        self.n_splits_ = len(splits) or 1
+        self.cv_results_, complexity = tabulate(points, paths, len(folds))
+        means, deviations = self.cv_results_["mean_test_score"], self.cv_results_["std_test_score"]
+        self.best_index_ = select(means, deviations, complexity, self.n_splits_, self.selection)
+        self.best_score_ = float(means[self.best_index_])
+        chosen = {name: column[[self.best_index_]].tolist()[0] for name, column in self.cv_results_.items()}
+        self.best_params_ = {
+            name.removeprefix("param_"): value for name, value in chosen.items() if name.startswith("param_")
+        }
+        self.best_estimator_ = self._refit(points[0].estimator, rows)
+        return self
+
+    def _check_features(self, X: Any, *, reset: bool = False) -> FloatArray:
+        return check_features(self, X, reset=reset)
+
+    def _is_out_of_bag(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == OUT_OF_BAG
+
+    def _make_seed(self) -> int | None:
+        """One seed for all candidates, which then differ by their parameters alone."""
+        if not self._draws():
+            return None
+        if self.random_state is None and self.checkpoint is not None:
+            raise ValueError("random_state: a checkpoint needs a seed where rows or features are drawn at random.")
+        return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
+
+    def _make_folds(
+        self, rows: Rows, splits: list[tuple[IntArray, IntArray]], scorer: Any, *, weighted: bool
+    ) -> list[Fold]:
+        if self._is_out_of_bag():
+            return [OutOfBag(rows, scorer, weighted=weighted)]
+        return [Fold(rows, train, test, scorer, weighted=weighted) for train, test in splits]
+
+    def _open_journal(
+        self, rows: Rows, points: list[Point], splits: list[tuple[IntArray, IntArray]], seed: int | None
+    ) -> Any:
+        """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
+        if self.checkpoint is None:
+            return nullcontext()
+        header: dict[str, Any] = {"estimator": type(self).__name__}
+        header |= {name: digest(array) for name, array in zip(("X", "y", "sample_weight"), rows, strict=True)}
+        header["cv"] = digest(*(part for split in splits for part in split)) if splits else OUT_OF_BAG
+        for name, value in self.get_params(deep=False).items():
+            if name not in NOT_IN_JOURNAL:
+                header[name] = re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+        header["random_state"] = seed
+        header["grid"] = [{name: str(value) for name, value in point.params.items()} for point in points]
+        return Journal(self.checkpoint, header)
+
+    def _refit(self, estimator: Any, rows: Rows) -> Any:
+        """The chosen estimator, fitted to all rows in a thread, so that it can be interrupted."""
+        best = clone(estimator).set_params(**self.best_params_, **self._refit_params())
+        list(run_in_threads(lambda best: best.fit(*rows), [best]))
+        copy_feature_names(self, best)
+        for tree in getattr(best, "estimators_", []):
+            copy_feature_names(self, tree)
+        return best
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict a number for every row by the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Importances of the best estimator, if it has any."""
+        check_is_fitted(self)
+        return self.best_estimator_.feature_importances_
+
+
+def make_grid(
+    estimator: Any, axes: Mapping[str, Iterable[Any]], grid: Any, values: FloatArray | IntArray | None = None
+) -> list[Point]:
+    """A point for each combination of the values of some parameters and of the user's `grid`."""
+    lists = {name: list(tried) for name, tried in axes.items()} | _check_grid(estimator, {} if grid is None else grid)
+    points = []
+    for combination in product(*lists.values()):
+        params = dict(zip(lists, combination, strict=True))
+        points.append(Point(clone(estimator).set_params(**params), params, values))
+    return points
+
+
+def _check_grid(estimator: Any, grid: Any) -> dict[str, list[Any]]:
+    """Lists of values of further parameters."""
+    if not isinstance(grid, Mapping):
+        raise TypeError(f"grid: expected a dict of parameters and the values to try, got {grid!r}.")
+    known = estimator.get_params(deep=False).keys() - {estimator.path_parameter, "loss", "margin", "random_state"}
+    found = {}
+    for name, values in grid.items():
+        if name not in known:
+            raise ValueError(f"grid: expected names among {', '.join(sorted(known))}, got {name!r}.")
+        if isinstance(values, str) or np.ndim(values) != 1 or not len(values):
+            raise ValueError(f"grid: expected a list of values to try for {name}, got {values!r}.")
+        found[name] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return found
+
+
+def check_losses(losses: Any) -> list[str]:
+    """The losses to try: a list of names, or one name."""
+    names = [losses] if isinstance(losses, str) else list(losses)
+    if not names:
+        raise ValueError("losses: expected at least one.")
+    for name in names:
+        check_choice("losses", name, LOSSES)
+    return names
+
+
+def margins_of(search: Any, rows: Rows) -> list[float]:
+    """The margins to try; there is at least one."""
+    margins = check_margins(search.margins, rows.intervals, getattr(search, "n_margins", 1))
+    if not len(margins):
+        raise ValueError("margins: expected at least one.")
+    return margins.tolist()
