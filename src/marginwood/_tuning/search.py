@@ -55,6 +55,7 @@ def grow_pieces(
 ) -> dict[Piece, ScoredPath]:
     """Apply a function to every piece that the journal does not hold yet; returns all results.
 
+    A thread writes its piece to the journal before it takes another: a run that is killed loses only unfinished pieces.
     The pieces of a fold follow one another, and it is released after the last: at any time few folds are in memory.
     """
     paths: dict[Piece, ScoredPath] = {}
@@ -63,14 +64,19 @@ def grow_pieces(
     pieces = [Piece(tree, fold) for fold in range(len(folds)) for tree in range(n_trees)]
     missing = [piece for piece in pieces if piece not in paths]
     n_missing = Counter(piece.fold for piece in missing)
+
+    def work(piece: Piece) -> ScoredPath:
+        path = function(piece)
+        if journal:
+            journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
+        return path
+
     with (
         progress_bar("cross-validation", len(pieces), verbose=verbose, done=len(paths)) as advance,
-        closing(run_in_threads(function, missing, n_jobs)) as results,
+        closing(run_in_threads(work, missing, n_jobs)) as results,
     ):
         for piece, path in results:
             paths[piece] = path
-            if journal:
-                journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
             n_missing[piece.fold] -= 1
             if n_missing[piece.fold] == 0:
                 folds[piece.fold].release()
