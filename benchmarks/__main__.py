@@ -25,7 +25,7 @@ def _progress(rows):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, best of several, on one thread.")
-    parser.add_argument("--only", action="append", choices=sorted(WORKS), metavar="NAME", help=", ".join(sorted(WORKS)))
+    parser.add_argument("--only", default=",".join(WORKS), help="default: %(default)s")
     parser.add_argument("--repeats", type=int, default=5, help="best of how many (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, once: to see that all runs")
     parser.add_argument(
@@ -38,10 +38,12 @@ def main():
         help="directory of data sets for tune (default: $MARGINWOOD_DATA, else simulations)",
     )
     options = parser.parse_args()
+    names = options.only.split(",")
+    if not set(names) <= set(WORKS):
+        parser.error(f"--only: expected some of {','.join(WORKS)}, got {options.only}")
     quick = options.quick
     settings = Settings(1 if quick else options.repeats, 10 if quick else 1, options.data)
-    works = [WORKS[name] for name in options.only or WORKS]
-    write_csv(_progress(chain.from_iterable(work(settings) for work in works)), options.out)
+    write_csv(_progress(chain.from_iterable(WORKS[name](settings) for name in names)), options.out)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn"))
     print(f"Python {platform.python_version()}, {libraries}, {platform.machine()}\n")
     print_table(options.out)

@@ -6,6 +6,8 @@ import numpy as np
 
 LEFT, RIGHT, UNCENSORED = 0.2, 0.2, 0.1
 MARGIN = 0.1
+# Rows, features and depth of single trees.
+TREE_SIZES = ((10**4, 20, 10), (10**5, 10, 6), (10**6, 10, 6))
 
 
 class Problem(NamedTuple):

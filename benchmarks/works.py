@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import boosting, forests, libraries, measure, tuning
-from benchmarks.problems import MARGIN, crossing_order, simulate
+from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
 from marginwood import MaxMarginIntervalTree, optimal_costs
 
 LOSSES = ("linear_hinge", "squared_hinge")
@@ -54,7 +54,7 @@ def fit(settings):
     ours = {loss: libraries.marginwood(loss) for loss in LOSSES}
     theirs = libraries.scikit_learn()
     _warm_up([*ours.values(), theirs])
-    for n_samples, n_features, max_depth in ((10**4, 20, 10), (10**5, 10, 6), (10**6, 10, 6)):
+    for n_samples, n_features, max_depth in TREE_SIZES:
         problem = simulate(n_samples // settings.shrink, n_features)
         adapters = [*ours.values(), theirs]
         tasks = {library.name: partial(library.fit, problem, max_depth) for library in adapters}

@@ -1,24 +1,36 @@
 """A journal of finished pieces of work, so that a run that was killed goes on where it stopped.
 
-A *journal* is a text file with one JSON object per line. The first line, the header, says to which data and parameters
-the pieces belong. A line is whole when its newline is there: what follows the last newline was being written when the
-process died, and is cut off. Python's JSON keeps every bit of a float, so a piece that is read back is the same.
+A *journal* is a text file with one JSON object per line. The first line, the header, says to which version of the
+package, data and parameters the pieces belong. Each run adds a line that says who it is, then one for every piece. A
+line is whole when its newline is there: what follows the last newline was being written when the process died, and is
+cut off. Python's JSON keeps every bit of a float, so a piece that is read back is the same.
+
+One run at a time has a journal: it holds a lock, which the system releases when the process ends, however it ends.
+Programs that do not ask for the lock are not kept out. A network file system may hold it for runs on one computer only:
+runs on two of them need two journals there.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import socket
+import sys
+import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from marginwood._support.notices import warn
+from marginwood._version import __version__
+
 __all__ = ["Journal", "digest"]
 
-FORMAT = "marginwood journal 1"
+FORMAT = "marginwood journal 2"
 
 
 def digest(*arrays: Any) -> str:
@@ -38,38 +50,69 @@ class Journal:
     path : path-like
         The file; it is made if it is not there.
     header : dict
-        What the pieces depend on. It must survive a round trip through JSON.
+        What the pieces depend on, beside the version of the package. It must survive a round trip through JSON.
 
     Raises
     ------
     ValueError
-        If the file is something else, or a journal of other data or parameters. It is left as it is.
+        If the file is something else, or a journal of other data or parameters or of another version, or if another
+        run has it. It is left as it is.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: dict[str, Any]) -> None:
         self.path = Path(path)
-        first_line = _line({"format": FORMAT, **header})
-        content = self.path.read_bytes() if self.path.exists() else b""
+        self._writing = threading.Lock()
+        # Without a buffer each write is one call of the system, and in append mode it goes to the end of the file.
+        self._file = self.path.open("a+b", buffering=0)
+        try:
+            self.pieces = self._take({"format": FORMAT, "version": __version__, **header})
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _take(self, header: dict[str, Any]) -> list[dict[str, Any]]:
+        """Lock the file, check and read it, cut off a line that is not whole, and say who has it."""
+        is_free = self._lock()
+        self._file.seek(0)
+        content = self._file.read()
         whole = content[: content.rfind(b"\n") + 1]
-        self.pieces: list[dict[str, Any]] = []
+        if not is_free:
+            raise ValueError(
+                f"checkpoint: {self.path} is in use by {_last_run(whole)}. Wait until that has ended, or name another "
+                "file."
+            )
+        lines = []
         if whole:
             self._check_header(whole.split(b"\n", 1)[0], header)
-            self.pieces = self._read_pieces(whole)
-        elif not first_line.startswith(content):
+            lines = self._read_lines(whole)
+        elif not _line(header).startswith(content):
             raise ValueError(f"checkpoint: {self.path} is not a journal of marginwood. It is left as it is.")
-        self._file = self.path.open("r+b" if content else "wb")
         self._file.truncate(len(whole))
-        self._file.seek(len(whole))
         if not whole:
-            self._write(first_line)
+            self._write(_line(header))
+        self._write(_line({"run": {"pid": os.getpid(), "host": socket.gethostname()}}))
+        return [line for line in lines if "run" not in line]
+
+    def _lock(self) -> bool:
+        """Whether this run has the file; a file system without locks is warned about."""
+        try:
+            return _lock_if_free(self._file)
+        except OSError as error:
+            warn(f"checkpoint: {self.path} cannot be locked: {error.strerror}. Make sure that no other run uses it.")
+            return True
 
     def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
         try:
             found = json.loads(line)
         except ValueError:
             found = None
-        if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ValueError(f"checkpoint: {self.path} is not a journal of marginwood. It is left as it is.")
+        if found.get("version") != __version__:
+            raise ValueError(
+                f"checkpoint: {self.path} was written by marginwood {found.get('version')}; results of marginwood "
+                f"{__version__} may differ. Finish it with that version, delete it, or name another file."
+            )
         header = json.loads(json.dumps(header))
         others = [name for name in {**header, **found} if header.get(name) != found.get(name)]
         if others:
@@ -78,19 +121,31 @@ class Journal:
                 "Delete it or name another file."
             )
 
-    def _read_pieces(self, whole: bytes) -> list[dict[str, Any]]:
+    def _read_lines(self, whole: bytes) -> list[dict[str, Any]]:
         try:
-            return [json.loads(line) for line in whole.splitlines()[1:]]
-        except ValueError:
+            return [dict(json.loads(line)) for line in whole.splitlines()[1:]]
+        except (TypeError, ValueError):
             raise ValueError(f"checkpoint: {self.path} is damaged. Delete it or name another file.") from None
 
     def append(self, piece: dict[str, Any]) -> None:
-        """Write a finished piece."""
-        self._write(_line(piece))
+        """Write a finished piece, from any thread; it is on disk when this returns.
+
+        A thread that finishes a piece after the journal was closed, because the user interrupted the run, drops it.
+        """
+        line = _line(piece)
+        with self._writing:
+            if not self._file.closed:
+                self._write(line)
 
     def _write(self, line: bytes) -> None:
-        self._file.write(line)
-        self._file.flush()
+        end = os.fstat(self._file.fileno()).st_size
+        try:
+            if self._file.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(end)  # half a line would be glued to the next one
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
 
     def __enter__(self) -> Journal:
         return self
@@ -98,8 +153,43 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with self._writing:
+            self._file.close()
 
 
 def _line(content: dict[str, Any]) -> bytes:
     return json.dumps(content).encode() + b"\n"
+
+
+def _last_run(whole: bytes) -> str:
+    """Who has a journal: the last run that wrote its name."""
+    for line in reversed(whole.splitlines()):
+        if line.startswith(b'{"run": '):
+            run = json.loads(line)["run"]
+            return f"process {run['pid']} on {run['host']}"
+    return "another process"
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    # Windows keeps others from reading what is locked, so that a byte far beyond the end stands for the file.
+    FAR_BEYOND = 2**62
+
+    def _lock_if_free(file: BinaryIO) -> bool:
+        file.seek(FAR_BEYOND)
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _lock_if_free(file: BinaryIO) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

@@ -120,6 +120,7 @@ def run_pieces(
 ) -> dict[Piece, ScoredPath]:
     """Score every point on every fold, but for the pieces that the journal holds already.
 
+    A thread writes its piece to the journal before it takes another: a run that is killed loses only unfinished pieces.
     The pieces of a fold follow one another, and it is released after the last: at any time few folds are in memory.
     """
     done: dict[Piece, ScoredPath] = {}
@@ -131,7 +132,7 @@ def run_pieces(
 
     def run(piece: Piece) -> ScoredPath:
         path = folds[piece.fold].score(points[piece.point])
-        if journal:  # in this thread, so that a piece is on disk before the next one is begun
+        if journal:
             journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
         return path
 
