@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 from pathlib import Path
 
 from hypothesis import settings
@@ -23,6 +24,14 @@ def core_digest():
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "marginwood" / "tests"
 os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / core_digest()))
 os.environ["MPLBACKEND"] = "Agg"
+
+# Seconds after which a wait for another process or thread is given up: longer than any machine needs.
+PATIENCE = 600
+
+# A shell starts background jobs with Ctrl-C ignored, and their children inherit that. With a handler of its own this
+# process hands its children the default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Without JIT a kernel is about a hundred times slower.
 N_EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100

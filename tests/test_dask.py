@@ -1,6 +1,5 @@
 """A forest grown by a cluster of two processes is the one grown here, even if workers die."""
 
-import logging
 import os
 import signal
 
@@ -9,6 +8,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from clusters import local_client
+from conftest import PATIENCE
 from marginwood import MaxMarginIntervalForest
 
 distributed = pytest.importorskip("distributed", reason="Dask is optional")
@@ -19,12 +20,12 @@ y = np.sort(X[:, :1] + rng.normal(size=(400, 2)), axis=1)
 y[::5, 0], y[1::5, 1] = -np.inf, np.inf
 FOREST = MaxMarginIntervalForest(16, margin=0.2, max_depth=5, random_state=0)
 N_WORKERS = 2
-CLUSTER = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+DASK = {"backend": "dask", "wait_for_workers_timeout": PATIENCE}
 
 
 @pytest.fixture(scope="module")
 def client():
-    with distributed.LocalCluster(n_workers=N_WORKERS, **CLUSTER) as cluster, distributed.Client(cluster) as client:
+    with local_client(n_workers=N_WORKERS, processes=True) as client:
         yield client
 
 
@@ -66,7 +67,7 @@ def assert_same_forest(forest, other):
 
 def test_the_cluster_grows_the_same_forest_from_data_that_is_sent_once(scattered):
     local = clone(FOREST).set_params(oob_score=True).fit(X, y)
-    with joblib.parallel_config(backend="dask"):
+    with joblib.parallel_config(**DASK):
         forest = clone(local).fit(X, y)
     assert_same_forest(forest, local)
     np.testing.assert_array_equal(forest.oob_prediction_, local.oob_prediction_)
@@ -82,7 +83,7 @@ def test_the_cluster_grows_the_same_forest_from_data_that_is_sent_once(scattered
 def test_workers_that_die_cost_time_and_not_the_result(client, scattered, tmp_path, n_deaths, least_times_sent):
     pids = list(client.run(os.getpid).values())
     client.register_plugin(make_plugin(tmp_path / "killed", pids[:n_deaths]))
-    with joblib.parallel_config(backend="dask"):
+    with joblib.parallel_config(**DASK):
         forest = clone(FOREST).fit(X, y)
     assert_same_forest(forest, clone(FOREST).fit(X, y))
     assert len(scattered) >= least_times_sent
@@ -91,11 +92,6 @@ def test_workers_that_die_cost_time_and_not_the_result(client, scattered, tmp_pa
 
 
 def test_a_cluster_of_one_thread_grows_the_same_forest():
-    options = CLUSTER | {"processes": False}
-    with (
-        distributed.LocalCluster(n_workers=1, **options) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config(backend="dask"),
-    ):
+    with local_client(n_workers=1, processes=False), joblib.parallel_config(**DASK):
         forest = clone(FOREST).fit(X, y)
     assert_same_forest(forest, clone(FOREST).fit(X, y))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
+from conftest import PATIENCE
 from marginwood import MaxMarginIntervalTree
 from marginwood._support import archives
 from marginwood.datasets import (
@@ -347,7 +348,7 @@ def test_a_bad_answer_raises_and_leaves_nothing_behind(server, tmp_path, case):
     server.table["/data.zip"] = answer
     # The server closes the connection after each answer, which ends those that are too short.
     with pytest.raises(OSError, match=f"{server.url}/data.zip: .*({message})"):
-        fetch_paper_data(data_home=tmp_path / "home", url=f"{server.url}/data.zip", timeout=10)
+        fetch_paper_data(data_home=tmp_path / "home", url=f"{server.url}/data.zip", timeout=PATIENCE)
     assert list((tmp_path / "home").iterdir()) == []
     assert files_below(tmp_path) == []
 

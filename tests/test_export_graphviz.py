@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+from conftest import PATIENCE
 from marginwood import MaxMarginIntervalTree
 from marginwood.export import export_graphviz
 from trees import TREES, chain, name_of
@@ -94,7 +95,7 @@ def test_any_name_is_shown_as_it_is(name):
 @pytest.mark.parametrize("name", HOSTILE)
 def test_graphviz_reads_it(name):
     dot = export_graphviz(stump(), feature_names=[name])
-    drawn = subprocess.run(["dot", "-Tplain"], input=dot.encode(), capture_output=True, check=True, timeout=60)
+    drawn = subprocess.run(["dot", "-Tplain"], input=dot.encode(), capture_output=True, check=True, timeout=PATIENCE)
     assert drawn.stdout.count(b"\nnode ") == 3
 
 

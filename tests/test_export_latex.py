@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+from conftest import PATIENCE
 from marginwood import MaxMarginIntervalTree
 from marginwood.export import export_latex
 from marginwood.export._latex import SPECIAL, escape
@@ -105,7 +106,7 @@ def test_latex_compiles_hostile_names(tmp_path):
         path = tmp_path / f"tree{number}.tex"
         path.write_text(DOCUMENT % export_latex(stump(), feature_names=[name]), encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", path.name]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
 
 
 def test_an_unfitted_tree_is_refused():

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.exceptions import DataConversionWarning
 
+from conftest import PATIENCE
 from marginwood.intervals import (
     CENSORING_KINDS,
     censoring_kind,
@@ -126,7 +127,7 @@ def test_frame_libraries_are_not_imported():
         "import sys; sys.modules.update(pandas=None, polars=None); "
         "from marginwood.intervals import check_intervals; check_intervals([(1, 2)])"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(

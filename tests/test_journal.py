@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from conftest import PATIENCE
 from marginwood import MaxMarginIntervalTreeCV
 from marginwood._support.threads import run_in_threads
 from marginwood._tuning import journal as module
@@ -22,7 +23,6 @@ from marginwood.metrics import SCORERS
 
 HEADER = {"X": "abc", "margins": [0.0, 0.1]}
 PIECE = {"tree": 1, "scores": [0.1, 1 / 3, float("inf")]}
-MINUTES = 600  # only against hanging for ever
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX systems")
 
 
@@ -85,7 +85,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_loses_no_piece(tmp_path
     )
     path = tmp_path / "journal"
     command = [sys.executable, "-c", code, path]
-    process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=MINUTES)
+    process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE)
     assert process.stdout.startswith("[Errno")
     assert str(path) in process.stdout
     assert read(path) == [{"piece": 1}, {"piece": 2}]
@@ -199,8 +199,6 @@ def scorer(estimator, X, y):
         threading.Event().wait()  # a piece that never ends
     return SCORERS["neg_interval_mean_squared_error"](estimator, X, y)
 
-# Processes that a shell starts in the background ignore Ctrl-C.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 if is_stuck:
     logging.getLogger("marginwood").addHandler(Stuck())
     logging.getLogger("marginwood").setLevel(logging.INFO)
@@ -247,7 +245,7 @@ def same(first, second):
 def test_a_killed_search_does_only_unfinished_pieces_again(tmp_path, stop_at, n_jobs):
     path = tmp_path / "journal"
     with stopped_search(path, stop_at, "SIGKILL", n_jobs, is_stuck=True) as (process, begun):
-        assert process.wait(MINUTES) == -signal.SIGKILL, process.stderr.read()
+        assert process.wait(PATIENCE) == -signal.SIGKILL, process.stderr.read()
     with path.open("ab") as file:  # a line that was being written
         file.write(b'{"tree": 5, "fold": 3, "alph')
     before = path.read_bytes()
@@ -265,7 +263,7 @@ def test_a_killed_search_does_only_unfinished_pieces_again(tmp_path, stop_at, n_
 def test_an_interrupt_is_heard_while_a_piece_never_ends(tmp_path, n_jobs):
     path = tmp_path / "journal"
     with stopped_search(path, 60, "SIGINT", n_jobs) as (process, _):
-        _, message = process.communicate(timeout=MINUTES)
+        _, message = process.communicate(timeout=PATIENCE)
     assert "KeyboardInterrupt" in message
     assert process.returncode not in (0, -signal.SIGKILL)
     assert path.read_bytes().endswith(b"\n")

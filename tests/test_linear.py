@@ -148,6 +148,32 @@ def test_constant_features_get_no_weight():
     assert not model.coef_[3:].any()
 
 
+@pytest.mark.parametrize("cell", [5e-324, 1e-310, -5e-324])
+def test_features_whose_deviation_vanishes_get_no_weight(cell):
+    X, y = mixed_problem(40, 2, seed=3)
+    tiny = np.zeros((40, 1))
+    tiny[7] = cell
+    model = L1IntervalRegression(alpha=0.01).fit(np.hstack([X, tiny]), y)
+    assert model.coef_[2] == 0
+    np.testing.assert_array_equal(
+        model.predict(np.hstack([X, tiny])), L1IntervalRegression(alpha=0.01).fit(X, y).predict(X)
+    )
+
+
+@pytest.mark.parametrize("unit", [1e-290, 1.7e308])
+def test_the_smallest_and_largest_features_are_fitted(unit):
+    X, y = mixed_problem(60, 2, seed=1)
+    X /= np.abs(X).max(axis=0)
+    expected = L1IntervalRegression(alpha=0.01).fit(X, y).predict(X)
+    np.testing.assert_allclose(L1IntervalRegression(alpha=0.01).fit(X * unit, y).predict(X * unit), expected, rtol=1e-6)
+
+
+def test_a_feature_too_small_for_a_finite_weight_is_refused():
+    X, y = mixed_problem(60, 2, seed=1)
+    with pytest.raises(ValueError, match=r"X: column 1 has a standard deviation of 8e-291, too small .* Rescale it"):
+        L1IntervalRegression(alpha=1e98).fit(X * [1.0, 1e-290], y * 1e100)
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_targets_censored_on_one_side_are_met_by_a_constant(side):
     X, y = mixed_problem(20, 3, 0)

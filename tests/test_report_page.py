@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import PATIENCE
 from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
@@ -59,7 +60,7 @@ def browser():
     if path is None:
         pytest.skip(f"no browser found; looked for {', '.join(BROWSERS)}")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=1000 * PATIENCE)
         yield browser
         browser.close()
 
@@ -80,6 +81,7 @@ def open_page(browser, folder):
 
     def open_report(name, *, width=1280, height=900, **options):
         context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         address = (folder / f"{name}.html").as_uri()
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))

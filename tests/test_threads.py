@@ -5,6 +5,7 @@ import threading
 import pytest
 import sklearn
 
+from conftest import PATIENCE
 from marginwood._support.threads import run_in_threads
 
 
@@ -25,7 +26,7 @@ def test_nothing_runs_in_the_calling_thread():
 
 
 def test_two_jobs_run_at_the_same_time():
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=PATIENCE)
     assert len(list(run_in_threads(lambda _: both.wait(), [0, 1], 2))) == 2
 
 
@@ -53,7 +54,8 @@ def test_closing_the_results_stops_the_work():
     _, worker = next(results)
     results.close()
     may_go_on.release()
-    worker.join(timeout=30)
+    worker.join(timeout=PATIENCE)
+    assert not worker.is_alive()
     assert len(begun) <= 2
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from clusters import local_client
 from marginwood.xgb import XGBIntervalRegressor
 from marginwood.xgb_dask import DaskXGBIntervalRegressor
 
 pytest.importorskip("xgboost", reason="XGBoost is optional")
-distributed = pytest.importorskip("distributed", reason="Dask is optional")
+pytest.importorskip("distributed", reason="Dask is optional")
 da = pytest.importorskip("dask.array", reason="Dask is optional")
 
 rng = np.random.default_rng(0)
@@ -21,8 +22,7 @@ weight = rng.uniform(0.5, 2.0, 2000)
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    with local_client(n_workers=2, processes=True) as client:
         yield client
 
 

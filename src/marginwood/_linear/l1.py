@@ -75,7 +75,15 @@ class _Task(NamedTuple):
                 f"alpha={alphas[worst]:g}. {advice}",
                 ConvergenceWarning,
             )
-        coefs = path.weights * self.scale / self.features.deviation
+        with np.errstate(over="ignore"):
+            coefs = path.weights * self.scale / self.features.deviation
+        if not np.isfinite(coefs).all():
+            column = np.argmin(np.isfinite(coefs).all(axis=0))
+            deviation = self.features.deviation[column]
+            raise ValueError(
+                f"X: column {column} has a standard deviation of {deviation:.1g}, too small beside targets of size "
+                f"{self.scale:.1g} for a finite weight. Rescale it, or leave it out."
+            )
         intercepts = self.centre + self.scale * path.intercepts - coefs @ self.features.mean
         return _Path(coefs, intercepts, path.gaps, int(path.n_rounds.sum()))
 

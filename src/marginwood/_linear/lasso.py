@@ -54,14 +54,19 @@ class Path(NamedTuple):
 
 
 class Standardisation(NamedTuple):
-    """Weighted mean and standard deviation of every feature; a constant feature has an infinite deviation."""
+    """Weighted mean and standard deviation of every feature.
+
+    A feature that is constant, or whose deviation is too small for a double of full precision, has an infinite one.
+    """
 
     mean: FloatArray
     deviation: FloatArray
 
     def apply(self, X: FloatArray) -> FloatArray:
         """Features of mean 0 and deviation 1; constant ones are 0."""
-        return (X - self.mean) / self.deviation
+        return (X / 2 - self.mean / 2) / (
+            self.deviation / 2
+        )  # a difference may exceed the largest double, a half cannot
 
 
 def standardise(X: FloatArray, weight: FloatArray) -> Standardisation:
@@ -72,8 +77,9 @@ def standardise(X: FloatArray, weight: FloatArray) -> Standardisation:
     offset = X / unit - first / unit
     mean = np.average(offset, axis=0, weights=weight)
     deviation = np.sqrt(np.average((offset - mean) ** 2, axis=0, weights=weight))
-    deviation[deviation <= 4 * EPS] = np.inf
-    return Standardisation(first + mean * unit, deviation * unit)
+    # The weight of a feature whose deviation loses digits, or all of them, would be far off or infinite.
+    deviation[(deviation <= 4 * EPS) | (deviation * unit < np.finfo(np.float64).tiny)] = np.inf
+    return Standardisation((first / unit + mean) * unit, deviation * unit)
 
 
 def largest_penalty(problem: Problem) -> float:
