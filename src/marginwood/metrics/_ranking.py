@@ -21,7 +21,6 @@ from marginwood.intervals import FloatArray
 from marginwood.metrics._points import _check_arguments
 
 __all__ = [
-    "TargetIntervalROC",
     "interval_concordance_index",
     "target_interval_auc",
     "target_interval_aum",
