@@ -1,5 +1,13 @@
 """Interval metrics, and scorers for scikit-learn's searches."""
 
+from marginwood.metrics._distributions import (
+    d_calibration,
+    integrated_interval_brier_score,
+    interval_brier_score,
+    interval_coverage,
+    interval_crps,
+    interval_log_loss,
+)
 from marginwood.metrics._points import (
     interval_accuracy,
     interval_d2_score,
@@ -7,14 +15,30 @@ from marginwood.metrics._points import (
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
+from marginwood.metrics._ranking import (
+    interval_concordance_index,
+    target_interval_auc,
+    target_interval_aum,
+    target_interval_roc,
+)
 from marginwood.metrics._scorers import SCORERS, get_scorer
 
 __all__ = [
     "SCORERS",
+    "d_calibration",
     "get_scorer",
+    "integrated_interval_brier_score",
     "interval_accuracy",
+    "interval_brier_score",
+    "interval_concordance_index",
+    "interval_coverage",
+    "interval_crps",
     "interval_d2_score",
     "interval_hinge_loss",
+    "interval_log_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "target_interval_auc",
+    "target_interval_aum",
+    "target_interval_roc",
 ]

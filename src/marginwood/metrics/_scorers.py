@@ -13,6 +13,7 @@ from marginwood.metrics._points import (
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
+from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc, target_interval_aum
 
 __all__ = ["SCORERS", "AverageLoss", "average_loss_of", "get_scorer"]
 
@@ -23,6 +24,9 @@ SCORERS: dict[str, Callable[..., float]] = {
     "neg_interval_mean_absolute_error": make_scorer(interval_mean_absolute_error, greater_is_better=False),
     "interval_accuracy": make_scorer(interval_accuracy),
     "interval_d2": make_scorer(interval_d2_score),
+    "interval_concordance_index": make_scorer(interval_concordance_index),
+    "target_interval_auc": make_scorer(target_interval_auc),
+    "neg_target_interval_aum": make_scorer(target_interval_aum, greater_is_better=False),
 }
 
 
