@@ -16,6 +16,7 @@ from typing import Any
 from marginwood._cli.data import TEXT_HINT, add_data, open_features
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, write_table
+from marginwood._fitted import read
 from marginwood._persistence import load_with_header
 from marginwood.intervals import FloatArray
 
@@ -37,13 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Read, predict, write."""
     model, header = load_with_header(args.model)
-    tree = getattr(model, "best_estimator_", model)
-    if args.optimal_interval and not hasattr(tree, "predict_optimal_interval"):
-        raise UsageError(f"--optimal-interval: {args.model} is no tree but {header['estimator']}")
+    fitted = read(model)
+    if args.optimal_interval and not hasattr(fitted.estimator, "predict_optimal_interval"):
+        raise UsageError(f"--optimal-interval: {args.model} is not a tree but {fitted.name}")
     X = model_features(model, header, open_features(args.data))
     columns = {"prediction": model.predict(X)}
     if args.optimal_interval:
-        columns["lower"], columns["upper"] = tree.predict_optimal_interval(X).T
+        columns["lower"], columns["upper"] = fitted.estimator.predict_optimal_interval(fitted.transform(X)).T
     write_table(args.out, columns)
     log.info("%d predictions", len(X))
 

@@ -135,6 +135,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
+    aggregation = "sum"  # how the trees' predictions become one, beside `init_`
     init_: float
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
