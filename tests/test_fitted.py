@@ -57,7 +57,7 @@ def test_a_pipeline_is_its_steps_and_the_trees_of_its_last_step(model):
     pipeline = fit_pipeline(model)
     fitted, ensemble = read_ensemble(pipeline)
     assert fitted.own is pipeline[-1]
-    assert fitted.name == f"ColumnTransformer → {name_of(model)}"
+    assert fitted.name == f"ColumnTransformer > {name_of(model)}"
     rows = fitted.transform(FRAME)
     assert rows.shape == (120, 5)
     np.testing.assert_allclose(add_up(ensemble, rows), pipeline.predict(FRAME))

@@ -434,7 +434,7 @@ def test_a_report_on_a_pipeline_shows_the_features_that_its_steps_make(model, tm
     pipeline = fit_pipeline(model)
     write_report(pipeline, FRAME, TARGET, tmp_path / "report.html")
     content = content_of((tmp_path / "report.html").read_text(encoding="utf-8"))
-    assert content["model"] == f"ColumnTransformer → {type(model).__name__}"
+    assert content["model"] == f"ColumnTransformer > {type(model).__name__}"
     assert content["features"] == NAMES
     assert content["scores"]["d2"] == pipeline.score(FRAME, TARGET)
     assert content["warnings"][0].endswith("the columns of the data after ColumnTransformer.")

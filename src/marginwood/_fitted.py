@@ -106,7 +106,7 @@ class Fitted(NamedTuple):
     @property
     def name(self) -> str:
         """The names of the steps and of the estimator."""
-        return " → ".join([*self.step_names, type(self.own).__name__])
+        return " > ".join([*self.step_names, type(self.own).__name__])
 
     @property
     def step_names(self) -> list[str]:

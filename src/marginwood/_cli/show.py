@@ -61,11 +61,12 @@ def run(args: argparse.Namespace) -> None:
 def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:
     """Lines about a model."""
     notes, estimator = header["notes"], fitted.estimator
-    yield f"{fitted.name}, saved by marginwood {header['version']}"
+    yield one_line(f"{fitted.name}, saved by marginwood {header['version']}")
     if notes.keys() >= {"data", "rows", "censoring", "target"}:
         kinds = ", ".join(f"{n_rows} {kind}" for kind, n_rows in notes["censoring"].items())
-        yield f"trained on {notes['data']}: {notes['rows']} rows ({kinds}), {estimator.n_features_in_} features"
-        yield "target: " + ", ".join(f"--{name} {column}" for name, column in notes["target"].items())
+        data = f"{notes['data']}: {notes['rows']} rows ({kinds})"
+        yield one_line(f"trained on {data}, {estimator.n_features_in_} features")
+        yield one_line("target: " + ", ".join(f"--{name} {column}" for name, column in notes["target"].items()))
     yield ""
     yield "parameters: " + ", ".join(f"{name}={value!r}" for name, value in estimator.get_params(deep=False).items())
     names = fitted.feature_names()
