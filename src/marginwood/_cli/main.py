@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from marginwood._cli import benchmark, demo, evaluate, fit, predict, report, show, tune, warmup
 from marginwood._cli.errors import UsageError
+from marginwood._support.text import printable
 from marginwood._version import __version__
 
 __all__ = ["main"]
@@ -37,7 +38,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the line and exit."""
-        self.exit(2, f"marginwood: error: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"marginwood: error: {printable(message)} (see {self.prog} --help)\n")
+
+
+class PrintableFormatter(logging.Formatter):
+    """Log lines and tracebacks in which control characters of names and files are escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of a record."""
+        return printable(super().format(record))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -87,7 +96,8 @@ def main(argv: list[str] | None = None) -> int:
 def _fail(code: int, message: str, debug: bool) -> int:
     if debug:
         logging.getLogger("marginwood").error("", exc_info=True)
-    sys.stderr.write(f"marginwood: error: {message}\n" if code != 130 else f"marginwood: {message}\n")
+    line = f"marginwood: error: {message}" if code != 130 else f"marginwood: {message}"
+    sys.stderr.write(f"{printable(line)}\n")
     return code
 
 
@@ -104,7 +114,7 @@ def _set_up_messages(quiet: bool) -> None:
     """Log lines and warnings go to stderr, one line each."""
     log = logging.getLogger("marginwood")
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setFormatter(PrintableFormatter("%(message)s"))
     log.handlers[:] = [handler]
     log.setLevel(logging.WARNING if quiet else logging.INFO)
     # Columns are matched by name before a model sees them.

@@ -258,7 +258,12 @@ def _pool(n_cells, scratch):
     Fills `trial` with the masses of the cells, and returns the gain that the slopes promise.
     """
     cumulative, slope, curvature = borrow(scratch.cumulative), borrow(scratch.slope), borrow(scratch.curvature)
-    level, heft, count, trial = borrow(scratch.level), borrow(scratch.heft), borrow(scratch.count), borrow(scratch.trial)
+    level, heft, count, trial = (
+        borrow(scratch.level),
+        borrow(scratch.heft),
+        borrow(scratch.count),
+        borrow(scratch.trial),
+    )
     top = 0
     for boundary in range(1, n_cells):
         value = cumulative[boundary, 0] + slope[boundary] / curvature[boundary]

@@ -107,6 +107,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
 
     path_parameter = "n_estimators"
 
+    aggregation = "sum"  # how the trees' predictions become one, beside `init_`
     init_: float
     estimators_: list[MaxMarginIntervalTree]
     _seed: int

@@ -123,9 +123,7 @@ def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray,
     return cells[:n_cells], core.Ranges(*(column[:n_merged] for column in merged))
 
 
-def _solve(
-    ranges: core.Ranges, n_cells: int, tolerance: float, scratch: core.Scratch
-) -> tuple[FloatArray, float]:
+def _solve(ranges: core.Ranges, n_cells: int, tolerance: float, scratch: core.Scratch) -> tuple[FloatArray, float]:
     """Masses of the cells, and the certificate as a mean over the rows."""
     mass = np.full(n_cells, 1.0 / n_cells)
     is_one_cell = ranges.stop == ranges.first + 1

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
+from marginwood._fitted import read
 from marginwood._states import CLASS, decode_model, encode
 from marginwood._version import __version__
 
@@ -34,7 +34,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     ----------
     model : estimator
         A fitted estimator of this package. Parameters that are objects, such as a ``RandomState``, a function or
-        a splitter of scikit-learn, matter to `fit` only; the dictionary holds their defaults.
+        a splitter of scikit-learn, matter to `fit` only; the dictionary holds their defaults. A pipeline that changes
+        the columns is refused: pass its last step, or write all of it to a file with `marginwood.save`.
 
     Returns
     -------
@@ -55,8 +56,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     >>> from_dict(json.loads(text)).predict([[1.2]]).tolist()
     [0.5]
     """
-    check_is_fitted(model)
-    return {"format": FORMAT, "version": __version__, "model": _to_json(encode(model, type(model).__name__))}
+    own = read(model).untransformed("to_dict").own
+    return {"format": FORMAT, "version": __version__, "model": _to_json(encode(own, type(own).__name__))}
 
 
 def from_dict(state: Any) -> Any:
