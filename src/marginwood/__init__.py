@@ -3,6 +3,7 @@
 from marginwood._baselines.cart import IntervalCART
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._baselines.transformation import TransformationTree
+from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
 from marginwood._solver import optimal_costs
@@ -30,6 +31,7 @@ from marginwood.metrics import (
 
 __all__ = [
     "CensoringStratifiedKFold",
+    "CrossFittedIntervalRegressor",
     "IntervalCART",
     "IntervalCARTCV",
     "IntervalDummyRegressor",
