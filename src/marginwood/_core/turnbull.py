@@ -31,14 +31,20 @@ MOST_REDUCED_ROUNDS = 200
 # An ICM step must reach this share of the gain that the slope promises; else it is halved.
 SUFFICIENT_SHARE = 0.1
 MOST_HALVINGS = 40
+# The share of a tolerance that every cell may take of it, in the certificate that forgives light rows.
+SLACK = 0.5
 
 
 class Ranges(NamedTuple):
-    """Rows as ranges of cells ``first <= cell < stop``, sorted by `first`; the weights add up to 1."""
+    """Rows as ranges of cells ``first <= cell < stop``, nearly in the order of `first`; the weights add up to 1.
+
+    `coverage` is the weight of all rows that hold a cell: the mass of a cell cannot be larger.
+    """
 
     first: np.ndarray
     stop: np.ndarray
     weight: np.ndarray
+    coverage: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -56,9 +62,9 @@ class Scratch(NamedTuple):
     reduced: Ranges
 
 
-def make_ranges(n_rows):
-    """Room for `n_rows` ranges."""
-    return Ranges(np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows))
+def make_ranges(n_rows, n_cells):
+    """Room for `n_rows` ranges of `n_cells` cells."""
+    return Ranges(np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows), np.empty(n_cells + 1))
 
 
 def make_scratch(n_rows, n_cells):
@@ -69,7 +75,7 @@ def make_scratch(n_rows, n_cells):
     last_seen = np.empty(size, np.int32)
     cumulative = np.empty((size, 2))
     arrays = (cumulative, slope, curvature, level, heft, count, trial, last_seen, reduced_mass)
-    return Scratch(*arrays, make_ranges(n_rows))
+    return Scratch(*arrays, make_ranges(n_rows, n_cells))
 
 
 def sort_ends(intervals):
@@ -130,20 +136,27 @@ def find_cells(intervals, orders, first, stop, cells):
 
 
 @kernel
-def merge_rows(order, rows, weights, merged, last_seen):
-    """Fill `merged` with one range for all rows of one; return their number. `order` lists rows by their first cell."""
-    order, weights, last_seen = borrow(order), borrow(weights), borrow(last_seen)
-    last_seen[:] = -1
+def merge_rows(order, first, stop, weights, merged, last_seen):
+    """Fill `merged` with one range for all rows that are equal; return their number. `order` lists the rows."""
+    order, first, stop, weights = borrow(order), borrow(first), borrow(stop), borrow(weights)
+    coverage, last_seen = borrow(merged.coverage), borrow(last_seen)
+    for cell in range(last_seen.shape[0]):
+        last_seen[cell] = -1
+        coverage[cell] = 0.0
     n_merged = 0
     for i in range(order.shape[0]):
         row = order[i]
-        n_merged = _put(rows.first[row], rows.stop[row], weights[row], n_merged, merged, last_seen)
+        n_merged = _put(first[row], stop[row], weights[row], n_merged, merged, last_seen)
+        coverage[first[row]] += weights[row]
+        coverage[stop[row]] -= weights[row]
+    for cell in range(1, last_seen.shape[0]):
+        coverage[cell] += coverage[cell - 1]
     return n_merged
 
 
 @inlined
 def _put(first, stop, weight, n_merged, merged, last_seen):
-    """Add a row to the range that it equals, or as a new one; rows come sorted by their first cell."""
+    """Add a row to the last range that stops where it does, if they are equal, or as a new one."""
     place = last_seen[stop]
     if place >= 0 and merged.first[place] == first:
         merged.weight[place] += weight
@@ -178,14 +191,16 @@ def _mass_between(cumulative, first, stop):
 
 
 @inner
-def _differentiate(ranges, mass, scratch):
-    """Fill `slope` with the derivative of the log-likelihood by each mass; return the greatest one.
+def _differentiate(ranges, mass, slack, scratch):
+    """Fill `slope` with the derivatives of the log-likelihood by the masses; return the certificate.
 
-    At the maximum it is 1 where there is mass and at most 1 elsewhere. For any masses, the log-likelihood is within the
-    logarithm of the greatest derivative of its maximum (Jensen's inequality): the certificate.
+    At the maximum the derivative d is 1 where there is mass and at most 1 elsewhere. For any masses p, the maximum q
+    gains at most ``log(sum(q * d))`` (Jensen's inequality), and no q is larger than the coverage c of its cell. So the sum
+    exceeds 1 by no more than the greatest ``d - 1``, nor than ``slack + sum(c * max(d - 1 - slack, 0))`` for any slack: the
+    second bound forgives rows that weigh next to nothing.
     """
     first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
-    cumulative, slope = borrow(scratch.cumulative), borrow(scratch.slope)
+    cumulative, slope, coverage = borrow(scratch.cumulative), borrow(scratch.slope), borrow(ranges.coverage)
     n_cells = mass.shape[0]
     _accumulate(mass, cumulative)
     for cell in range(n_cells + 1):
@@ -194,12 +209,13 @@ def _differentiate(ranges, mass, scratch):
         share = weight[i] / _mass_between(cumulative, first[i], stop[i])
         slope[first[i]] += share
         slope[stop[i]] -= share
-    running, greatest = 0.0, 0.0
+    running, greatest, excess = 0.0, 1.0, 0.0
     for cell in range(n_cells):
         running += slope[cell]
         slope[cell] = running
         greatest = max(greatest, running)
-    return greatest
+        excess += coverage[cell] * max(running - 1.0 - slack, 0.0)
+    return np.log1p(min(greatest - 1.0, slack + excess))
 
 
 @inner
@@ -255,38 +271,53 @@ def _bend(ranges, mass, scratch):
 def _pool(n_cells, scratch):
     """Isotonic regression of the Newton steps of all boundaries, weighted by curvature: pool adjacent violators.
 
-    Fills `trial` with the masses of the cells, and returns the gain that the slopes promise.
+    A block of boundaries is kept by its first one and by how far its level is from the cumulative mass there, so that
+    no digits of small masses are lost. Returns the number of blocks.
     """
     cumulative, slope, curvature = borrow(scratch.cumulative), borrow(scratch.slope), borrow(scratch.curvature)
-    level, heft, count, trial = (
-        borrow(scratch.level),
-        borrow(scratch.heft),
-        borrow(scratch.count),
-        borrow(scratch.trial),
-    )
+    level, heft, start = borrow(scratch.level), borrow(scratch.heft), borrow(scratch.count)
     top = 0
     for boundary in range(1, n_cells):
-        value = cumulative[boundary, 0] + slope[boundary] / curvature[boundary]
+        begin = boundary
         weight = curvature[boundary]
-        length = 1
-        while top > 0 and level[top - 1] >= value:
+        step = slope[boundary] / weight
+        while top > 0:
+            rise = _mass_between(cumulative, start[top - 1], begin)
+            if rise + (step - level[top - 1]) > 0.0:
+                break
             top -= 1
-            value = (value * weight + level[top] * heft[top]) / (weight + heft[top])
+            step = (level[top] * heft[top] + (rise + step) * weight) / (heft[top] + weight)
             weight += heft[top]
-            length += count[top]
-        level[top] = value
+            begin = start[top]
+        level[top] = step
         heft[top] = weight
-        count[top] = length
+        start[top] = begin
         top += 1
-    boundary, below, gain = 1, 0.0, 0.0
-    for block in range(top):
-        value = min(max(level[block], 0.0), 1.0)
-        for _ in range(count[block]):
-            gain += slope[boundary] * (value - cumulative[boundary, 0])
-            trial[boundary - 1] = value - below
-            below = value
-            boundary += 1
-    trial[n_cells - 1] = 1.0 - below
+    return top
+
+
+@inner
+def _propose(n_cells, n_blocks, scratch):
+    """Fill `trial` with the masses of the cells between the blocks; return the gain that the slopes promise."""
+    cumulative, slope, trial = borrow(scratch.cumulative), borrow(scratch.slope), borrow(scratch.trial)
+    level, start = borrow(scratch.level), borrow(scratch.count)
+    gain = 0.0
+    below, below_step = 0, 0.0
+    for block in range(n_blocks):
+        begin, step = start[block], level[block]
+        stop = start[block + 1] if block + 1 < n_blocks else n_cells
+        place, place_step = begin, step
+        if cumulative[begin, 0] + step <= 0.0:
+            place, place_step = 0, 0.0
+        elif cumulative[begin, 0] + step >= 1.0:
+            place, place_step = n_cells, 0.0
+        trial[begin - 1] = max(_mass_between(cumulative, below, place) + (place_step - below_step), 0.0)
+        below, below_step = place, place_step
+        for boundary in range(begin, stop):
+            gain += slope[boundary] * (_mass_between(cumulative, boundary, place) + place_step)
+            if boundary > begin:
+                trial[boundary - 1] = 0.0
+    trial[n_cells - 1] = max(_mass_between(cumulative, below, n_cells) - below_step, 0.0)
     return gain
 
 
@@ -295,7 +326,7 @@ def _step(ranges, mass, scratch):
     """One ICM step: the iterative convex minorant, halved until the log-likelihood rises as its slope promises."""
     before = _bend(ranges, mass, scratch)
     n_cells = mass.shape[0]
-    gain = _pool(n_cells, scratch)
+    gain = _propose(n_cells, _pool(n_cells, scratch), scratch)
     mass, trial, halved = borrow(mass), borrow(scratch.trial), borrow(scratch.level)[:n_cells]
     length = 1.0
     for _ in range(MOST_HALVINGS):
@@ -338,7 +369,7 @@ def _accelerate(ranges, mass, floor, scratch):
     n_cells = mass.shape[0]
     once, twice, far = scratch.trial[:n_cells], scratch.level[:n_cells], scratch.heft[:n_cells]
     _expect(mass, scratch.slope, once)
-    _differentiate(ranges, once, scratch)
+    _differentiate(ranges, once, 0.0, scratch)
     _expect(once, scratch.slope, twice)
     _extrapolate(mass, once, twice, far)
     reached = log_likelihood(ranges, far, scratch.cumulative)
@@ -354,7 +385,7 @@ def _improve(ranges, mass, floor, tolerance, scratch):
     """Some EM steps and an ICM step; return the certificate, at which the masses are left once it is small enough."""
     gap = np.inf
     for _ in range(N_CYCLES):
-        gap = np.log(_differentiate(ranges, mass, scratch))
+        gap = _differentiate(ranges, mass, SLACK * tolerance, scratch)
         if gap <= tolerance:
             return gap, floor
         floor = _accelerate(ranges, mass, floor, scratch)
@@ -366,12 +397,14 @@ def _reduce(ranges, mass, scratch):
     """Leave out the cells that have no mass, and merge the rows that are the same without them; return both sizes."""
     first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
     mass, reduced_mass = borrow(mass), borrow(scratch.reduced_mass)
+    coverage, reduced_coverage = borrow(ranges.coverage), borrow(scratch.reduced.coverage)
     n_before, last_seen = borrow(scratch.count), borrow(scratch.last_seen)
     n_cells = 0
     for cell in range(mass.shape[0]):
         n_before[cell] = n_cells
         if mass[cell] > 0.0:
             reduced_mass[n_cells] = mass[cell]
+            reduced_coverage[n_cells] = coverage[cell]
             last_seen[n_cells] = -1
             n_cells += 1
     n_before[mass.shape[0]] = n_cells
@@ -387,7 +420,7 @@ def _improve_reduced(ranges, mass, floor, tolerance, scratch):
     """Improve the masses of the cells that have some, until those alone are within `tolerance` of their best."""
     n_rows, n_cells = _reduce(ranges, mass, scratch)
     whole = scratch.reduced
-    reduced = Ranges(whole.first[:n_rows], whole.stop[:n_rows], whole.weight[:n_rows])
+    reduced = Ranges(whole.first[:n_rows], whole.stop[:n_rows], whole.weight[:n_rows], whole.coverage)
     reduced_mass = scratch.reduced_mass[:n_cells]
     gap = np.inf
     n_rounds = 0
@@ -403,9 +436,9 @@ def _improve_reduced(ranges, mass, floor, tolerance, scratch):
 
 
 @kernel
-def certify(ranges, mass, scratch):
-    """How far the log-likelihood of some masses is from its maximum, at most."""
-    return max(0.0, np.log(_differentiate(ranges, mass, scratch)))
+def certify(ranges, mass, tolerance, scratch):
+    """How far the log-likelihood of some masses is from its maximum, at most; sharpest around the tolerance."""
+    return _differentiate(ranges, mass, SLACK * tolerance, scratch)
 
 
 @kernel
@@ -445,12 +478,12 @@ def maximise(ranges, mass, tolerance, most_rounds, scratch):
     n_rounds = 0
     while True:
         n_rounds += 1
-        gap = np.log(_differentiate(ranges, mass, scratch))
+        gap = _differentiate(ranges, mass, SLACK * tolerance, scratch)
         if gap <= tolerance or n_rounds >= most_rounds:
             return gap, n_rounds
         for _ in range(FULL_STEPS):
             _expect(mass, scratch.slope, expected)
             mass[:] = expected
-            _differentiate(ranges, mass, scratch)
+            _differentiate(ranges, mass, 0.0, scratch)
         floor = _step(ranges, mass, scratch)
         n_rounds += _improve_reduced(ranges, mass, floor, max(0.5 * tolerance, REDUCTION * gap), scratch)

@@ -19,7 +19,7 @@ __all__ = ["Turnbull", "turnbull"]
 LEAST_SHARE = 1e-15
 # The certificate is a mean over the rows, and rounding keeps that from being smaller.
 LEAST_TOLERANCE = 1e-13
-MOST_ROUNDS = 100_000
+MOST_ROUNDS = 10_000
 
 
 class Turnbull(IntervalDistribution):
@@ -115,12 +115,13 @@ def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray,
     """Cells, and the rows as ranges of them, equal ones merged."""
     n_rows = len(intervals)
     orders: IntArray = core.sort_ends(intervals)
-    rows = core.make_ranges(n_rows)
+    first, stop = np.empty((2, n_rows), np.int32)
     cells = np.empty((n_rows, 2))
-    n_cells = core.find_cells(intervals, orders, rows.first, rows.stop, cells)
-    merged = core.make_ranges(n_rows)
-    n_merged = core.merge_rows(orders[0], rows, weight, merged, np.empty(n_cells + 1, np.int32))
-    return cells[:n_cells], core.Ranges(*(column[:n_merged] for column in merged))
+    n_cells = core.find_cells(intervals, orders, first, stop, cells)
+    merged = core.make_ranges(n_rows, n_cells)
+    n_merged = core.merge_rows(orders[0], first, stop, weight, merged, np.empty(n_cells + 1, np.int32))
+    ranges = core.Ranges(merged.first[:n_merged], merged.stop[:n_merged], merged.weight[:n_merged], merged.coverage)
+    return cells[:n_cells], ranges
 
 
 def _solve(ranges: core.Ranges, n_cells: int, tolerance: float, scratch: core.Scratch) -> tuple[FloatArray, float]:
@@ -130,9 +131,9 @@ def _solve(ranges: core.Ranges, n_cells: int, tolerance: float, scratch: core.Sc
     if np.all(is_one_cell | (ranges.stop == n_cells)):
         core.estimate_product(ranges, mass, scratch.slope)
     elif np.all(is_one_cell | (ranges.first == 0)):
-        mirrored = core.Ranges(n_cells - ranges.stop, n_cells - ranges.first, ranges.weight)
+        mirrored = ranges._replace(first=n_cells - ranges.stop, stop=n_cells - ranges.first)
         core.estimate_product(mirrored, mass, scratch.slope)
         mass = mass[::-1].copy()
     else:
         core.maximise(ranges, mass, tolerance, MOST_ROUNDS, scratch)
-    return mass, core.certify(ranges, mass, scratch)
+    return mass, core.certify(ranges, mass, tolerance, scratch)
