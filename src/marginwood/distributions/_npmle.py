@@ -1,0 +1,140 @@
+"""The nonparametric maximum likelihood estimate (NPMLE) of Turnbull, with a certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from marginwood._core import turnbull as core
+from marginwood._support.checks import check_positive
+from marginwood._support.notices import warn
+from marginwood.distributions._steps import IntervalDistribution
+from marginwood.intervals import FloatArray, IntArray, check_informative, check_intervals, check_sample_weight
+
+__all__ = ["Turnbull", "turnbull"]
+
+# A row that weighs less than this share of all rows counts as absent: its mass could not be told from rounding.
+LEAST_SHARE = 1e-15
+# The certificate is a mean over the rows, and rounding keeps that from being smaller.
+LEAST_TOLERANCE = 1e-13
+MOST_ROUNDS = 100_000
+
+
+class Turnbull(IntervalDistribution):
+    """What :func:`turnbull` returns: the distribution that explains intervals best.
+
+    Attributes
+    ----------
+    support : ndarray of shape (k, 2)
+        Support intervals: outside of them the estimate has no mass.
+    mass : ndarray of shape (k,)
+        Their masses, positive, adding up to 1.
+    log_likelihood : float
+        Sum of the logarithms of the probabilities of the rows, times their weights.
+    gap : float
+        How much larger the log-likelihood of any other distribution can be, at most.
+    """
+
+    log_likelihood: float
+    gap: float
+
+
+def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
+    """Estimate the distribution of values of which only intervals are known.
+
+    The result is the nonparametric maximum likelihood estimate: of all distributions the one that makes the intervals
+    most probable. It is the empirical distribution of un-censored rows and the estimate of Kaplan and Meier of
+    right-censored ones; both, and left-censored rows, are computed directly, everything else by iteration until the log-likelihood
+    is certain to be within `tol` of its maximum.
+
+    Parameters
+    ----------
+    y : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts, of any kind of censoring. An
+        interval holds both of its limits, but ``(l, inf)`` starts right after l: an event comes before a censoring at
+        the same time.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows. A row of weight 2 counts as two.
+    tol : float, default=1e-3
+        How far the log-likelihood may be from its maximum. Rounding sets a limit of 1e-13 for each row.
+
+    Returns
+    -------
+    Turnbull
+        The distribution, with its `log_likelihood` and the certified `gap`.
+
+    Examples
+    --------
+    >>> from marginwood.distributions import turnbull
+    >>> inf = float("inf")
+    >>> estimate = turnbull([(0, 2), (1, 3), (5, 6), (5, inf), (-inf, 7)])
+    >>> estimate.support.tolist()
+    [[1.0, 2.0], [5.0, 6.0]]
+    >>> estimate.mass.round(3).tolist()
+    [0.5, 0.5]
+    >>> estimate.gap <= 1e-3
+    True
+    """
+    check_positive("tol", tol)
+    intervals = check_intervals(y)
+    weight = check_sample_weight(sample_weight, len(intervals))
+    check_informative(intervals, weight)
+    intervals, weight = _leave_out(intervals, weight)
+    total = float(weight.sum())
+    cells, ranges = make_problem(intervals, weight / total)
+    scratch = core.make_scratch(len(ranges.first), len(cells))
+    mass, gap = _solve(ranges, len(cells), max(tol / total, LEAST_TOLERANCE), scratch)
+    if total * gap > max(tol, LEAST_TOLERANCE * total):
+        warn(
+            f"turnbull: the log-likelihood may be {total * gap:.3g} below its maximum, which is more than tol={tol}.",
+            ConvergenceWarning,
+        )
+    has_mass = mass > 0
+    result = Turnbull.__new__(Turnbull)
+    result._is_single = True
+    result._set(cells[has_mass], mass[has_mass], np.array([0, np.count_nonzero(has_mass)]))
+    result.log_likelihood = total * float(core.log_likelihood(ranges, mass, scratch.cumulative))
+    result.gap = total * gap
+    return result
+
+
+def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """The rows that say something, and their weights."""
+    counted = np.isfinite(intervals).any(axis=1)
+    if weight is not None:
+        counted &= weight > LEAST_SHARE * weight.sum()
+    if not counted.all():
+        intervals = intervals[counted]
+        weight = None if weight is None else weight[counted]
+    return intervals, np.ones(len(intervals)) if weight is None else weight
+
+
+def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, core.Ranges]:
+    """Cells, and the rows as ranges of them, equal ones merged."""
+    n_rows = len(intervals)
+    orders: IntArray = core.sort_ends(intervals)
+    rows = core.make_ranges(n_rows)
+    cells = np.empty((n_rows, 2))
+    n_cells = core.find_cells(intervals, orders, rows.first, rows.stop, cells)
+    merged = core.make_ranges(n_rows)
+    n_merged = core.merge_rows(orders[0], rows, weight, merged, np.empty(n_cells + 1, np.int32))
+    return cells[:n_cells], core.Ranges(*(column[:n_merged] for column in merged))
+
+
+def _solve(
+    ranges: core.Ranges, n_cells: int, tolerance: float, scratch: core.Scratch
+) -> tuple[FloatArray, float]:
+    """Masses of the cells, and the certificate as a mean over the rows."""
+    mass = np.full(n_cells, 1.0 / n_cells)
+    is_one_cell = ranges.stop == ranges.first + 1
+    if np.all(is_one_cell | (ranges.stop == n_cells)):
+        core.estimate_product(ranges, mass, scratch.slope)
+    elif np.all(is_one_cell | (ranges.first == 0)):
+        mirrored = core.Ranges(n_cells - ranges.stop, n_cells - ranges.first, ranges.weight)
+        core.estimate_product(mirrored, mass, scratch.slope)
+        mass = mass[::-1].copy()
+    else:
+        core.maximise(ranges, mass, tolerance, MOST_ROUNDS, scratch)
+    return mass, core.certify(ranges, mass, scratch)
