@@ -22,10 +22,12 @@ from marginwood.metrics._ranking import (
     target_interval_roc,
 )
 from marginwood.metrics._scorers import SCORERS, get_scorer
+from marginwood.metrics._tables import error_table
 
 __all__ = [
     "SCORERS",
     "d_calibration",
+    "error_table",
     "get_scorer",
     "integrated_interval_brier_score",
     "interval_accuracy",

@@ -1,13 +1,10 @@
 """Scores of predicted distributions, and coverage of predicted ranges.
 
-A *distribution* here means one distribution of a number per row: an object whose ``cdf(t)`` takes an array of one
-value per row and returns the probabilities ``P(Y <= t)``, one per row. Frozen distributions of scipy.stats are such
-objects, for example ``norm(loc=prediction, scale=spread)`` with arrays. Some scores need to know more, and look for it:
-
-- ``pdf(t)``, ``sf(t)``, ``ppf(q)`` and ``isf(q)``: the distribution has a density, as the continuous ones of
-  scipy.stats;
-- ``knots``, sorted values of shape (m,), or (n, m) for other values in every row: it is made of steps and straight
-  pieces. Its ``cdf`` is linear between two knots, and constant before the first and after the last.
+A *distribution* here means one distribution of a number per row. It is an
+:class:`~marginwood.distributions.IntervalDistribution`, whose masses are spread evenly over their support intervals, or
+any object like the frozen distributions of scipy.stats, for example ``norm(loc=prediction, scale=spread)`` with arrays:
+its ``cdf(t)`` takes an array of one value per row and returns the probabilities ``P(Y <= t)``, one per row. The log
+loss of un-censored rows needs ``pdf(t)`` too, and the CRPS ``sf(t)``, ``ppf(q)`` and ``isf(q)``.
 
 The probability of an interval includes its limits, save that a right-censored row ``(lower, inf)`` starts right after
 `lower`, as in the estimate of Kaplan and Meier. For distributions with a density this makes no difference.
@@ -22,12 +19,14 @@ from scipy.integrate import trapezoid
 from scipy.stats import chi2
 
 from marginwood._support.checks import check_count, check_number
+from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
 from marginwood.metrics._probabilities import (
-    crps_of_pieces,
     crps_of_quantiles,
+    crps_of_steps,
     evaluate,
     interval_probability,
+    make_rows,
     probability_range,
 )
 
@@ -67,7 +66,8 @@ def interval_log_loss(y_true: Any, distribution: Any, *, floor: float = EPSILON,
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: ``cdf(t)``, and ``pdf(t)`` if it has a density; see Notes.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
+        ``cdf(t)`` and ``pdf(t)`` like those of scipy.stats.
     floor : float, default=2.2e-16
         Probabilities and densities below this count as this: a row that was thought impossible costs 36, not
         infinity. With 0 the loss may be infinite.
@@ -81,9 +81,9 @@ def interval_log_loss(y_true: Any, distribution: Any, *, floor: float = EPSILON,
 
     Notes
     -----
-    An un-censored row counts with the density of its value, ``pdf(t)``, which has the unit of one over the target: if
-    the target's numbers are very large, lower `floor`. A distribution without ``pdf`` is taken to be one of steps, and
-    the row counts with the step at its value. Steps lie where there were training rows, so most un-censored rows cost
+    An un-censored row counts with the density of its value, which has the unit of one over the target: if the target's
+    numbers are very large, lower `floor`. An IntervalDistribution has no density, and an un-censored row counts with
+    the mass of the support point at its value. Such points lie where training rows did, so most un-censored rows cost
     the floor: use :func:`interval_crps` to compare such distributions on un-censored rows.
 
     Examples
@@ -95,11 +95,12 @@ def interval_log_loss(y_true: Any, distribution: Any, *, floor: float = EPSILON,
     """
     check_number("floor", floor, "a number >= 0 and < 1", lambda number: 0 <= number < 1)
     intervals, weight = _check_target(y_true, sample_weight)
-    probability = interval_probability(distribution, intervals)
-    if hasattr(distribution, "pdf"):
-        exact = intervals[:, 0] == intervals[:, 1]
-        density = evaluate(distribution, "pdf", np.where(exact, intervals[:, 0], 0.0))
-        probability = np.where(exact, density, probability)
+    rows = make_rows(distribution, len(intervals))
+    probability = interval_probability(rows, intervals)
+    exact = intervals[:, 0] == intervals[:, 1]
+    if exact.any() and not isinstance(rows, IntervalDistribution):
+        values = np.where(exact, intervals[:, 0], intervals[exact][0, 0])
+        probability = np.where(exact, evaluate(rows, "pdf", values), probability)
     with np.errstate(divide="ignore"):
         return float(np.average(-np.log(np.maximum(probability, floor)), weights=weight))
 
@@ -117,7 +118,8 @@ def interval_crps(
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: ``cdf(t)``, and either ``ppf(q)`` and ``isf(q)``, or `knots`.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
+        ``cdf(t)``, ``sf(t)``, ``ppf(q)`` and ``isf(q)`` like those of scipy.stats.
     span : (float, float), default=(-inf, inf)
         Integrate between these two values only. Estimates from censored rows often leave mass beyond all
         finite values; then the score is infinite unless the span ends before.
@@ -143,33 +145,34 @@ def interval_crps(
     """
     intervals, weight = _check_target(y_true, sample_weight)
     low, high = _check_span(span)
-    if hasattr(distribution, "knots"):
-        crps = crps_of_pieces(distribution, intervals, low, high)
-    else:
-        crps = crps_of_quantiles(distribution, intervals, low, high)
+    rows = make_rows(distribution, len(intervals))
+    compute = crps_of_steps if isinstance(rows, IntervalDistribution) else crps_of_quantiles
+    crps = compute(rows, intervals, low, high)
     return float(np.average(crps, weights=weight))
 
 
 def interval_brier_score(
-    y_true: Any, distribution: Any, times: Any, *, reference: Any, sample_weight: Any = None
+    y_true: Any, distribution: Any, times: Any, *, reference: Any = None, sample_weight: Any = None
 ) -> Any:
     """Mean squared error of the probabilities that the target is greater than each of some times.
 
     The probability ``1 - cdf(t)`` is compared with the status of the row: 1 if t is at most `lower`, 0 if t is at
-    least `upper`. In between, the status is not known; then it is the probability by `reference` that
-    the value is greater than t, given that it is in the interval: ``(S(t) - S(upper)) / (S(lower) - S(upper))``.
+    least `upper`. In between, the status is not known; then it is the probability by `reference` that the value is
+    greater than t, given that it is in the interval: ``(S(t) - S(upper)) / P(interval)``, with S one minus the cdf.
 
     Parameters
     ----------
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: ``cdf(t)``.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
+        ``cdf(t)`` like those of scipy.stats.
     times : float or array-like of shape (m,)
         Values of the target, in survival analysis times.
-    reference : object
-        One distribution for all rows, as a rule the estimate from the training target; its ``cdf(t)`` takes an array of
-        any length. A row is left out at times inside of its interval if the reference has no mass there.
+    reference : object, default=None
+        One distribution for all rows, such as ``turnbull(y_train)`` of :func:`~marginwood.distributions.turnbull`. None
+        takes ``turnbull(y_true)``. A row is left out at times inside of its interval if the reference has no mass
+        there.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -196,7 +199,7 @@ def interval_brier_score(
 
 
 def integrated_interval_brier_score(
-    y_true: Any, distribution: Any, times: Any = None, *, reference: Any, sample_weight: Any = None
+    y_true: Any, distribution: Any, times: Any = None, *, reference: Any = None, sample_weight: Any = None
 ) -> float:
     """Mean of :func:`interval_brier_score` over a range of times, by the trapezoidal rule.
 
@@ -208,12 +211,12 @@ def integrated_interval_brier_score(
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: ``cdf(t)``.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
+        ``cdf(t)`` like those of scipy.stats.
     times : array-like of shape (m,), default=None
         At least two rising times. None takes 101 evenly spaced ones, from the least to the greatest limit of `y_true`.
-    reference : object
-        One distribution for all rows, as a rule the estimate from the training target, see
-        :func:`interval_brier_score`.
+    reference : object, default=None
+        One distribution for all rows, see :func:`interval_brier_score`.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -253,7 +256,8 @@ def d_calibration(y_true: Any, distribution: Any, *, n_bins: int = 10, sample_we
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: ``cdf(t)``.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
+        ``cdf(t)`` like those of scipy.stats.
     n_bins : int, default=10
         Number of bins, at least 2.
     sample_weight : array-like of shape (n,) or number, default=None
@@ -278,7 +282,7 @@ def d_calibration(y_true: Any, distribution: Any, *, n_bins: int = 10, sample_we
     """
     check_count("n_bins", n_bins, 2)
     intervals, weight = _check_target(y_true, sample_weight)
-    begin, end = probability_range(distribution, intervals)
+    begin, end = probability_range(make_rows(distribution, len(intervals)), intervals)
     edges = np.arange(n_bins + 1) / n_bins
     overlap = np.minimum(end[:, None], edges[1:]) - np.maximum(begin[:, None], edges[:-1])
     width = np.where(end > begin, end - begin, 1.0)
@@ -359,23 +363,35 @@ def _brier_scores(
 ) -> FloatArray:
     """Return a score per time."""
     lower, upper = intervals.T
-    weight = np.ones(len(intervals)) if weight is None else weight
-    at_lower = _survival(reference, lower, name="reference")
-    at_upper = _survival(reference, upper, name="reference")
-    mass = at_lower - at_upper
+    n_rows = len(intervals)
+    predicted = make_rows(distribution, n_rows)
+    known = make_rows(_estimate(intervals, weight) if reference is None else reference, n_rows, name="reference")
+    mass = interval_probability(known, intervals, name="reference")
+    above_upper = _survival(known, upper, name="reference")
     scores = np.empty(len(times))
-    for k, time in enumerate(np.full(len(intervals), value) for value in times):
-        past = (_survival(reference, time, name="reference") - at_upper) / np.where(mass > 0, mass, 1.0)
+    for k, time in enumerate(np.full(n_rows, value) for value in times):
+        past = (_survival(known, time, name="reference") - above_upper) / np.where(mass > 0, mass, 1.0)
         status = np.where(upper <= time, 0.0, np.where(time <= lower, 1.0, np.clip(past, 0.0, 1.0)))
-        known = (upper <= time) | (time <= lower) | (mass > 0)
-        counted = np.where(known, weight, 0.0)
+        has_status = (upper <= time) | (time <= lower) | (mass > 0)
+        counted = np.where(has_status, 1.0 if weight is None else weight, 0.0)
         if not counted.any():
             raise ValueError(
                 f"reference: at time {time[0]:g} the status of all rows is unknown, and the reference has no mass in "
                 "their intervals. Score at other times."
             )
-        scores[k] = np.average((status - _survival(distribution, time)) ** 2, weights=counted)
+        scores[k] = np.average((status - _survival(predicted, time)) ** 2, weights=counted)
     return scores
+
+
+def _estimate(intervals: FloatArray, weight: FloatArray | None) -> IntervalDistribution:
+    """Return the distribution of the target, from the rows that say something about it."""
+    informative = np.isfinite(intervals).any(axis=1)
+    if weight is not None:
+        informative &= weight > 0
+        weight = weight[informative]
+    if not informative.any():
+        raise ValueError("y_true: no row of positive weight has a finite limit. Pass a reference.")
+    return turnbull(intervals[informative], sample_weight=weight)
 
 
 def _survival(distribution: Any, values: FloatArray, *, name: str = "distribution") -> FloatArray:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.integrate import quad_vec
 
+from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, as_numbers, raise_first
 
-__all__ = ["crps_of_pieces", "crps_of_quantiles", "evaluate", "interval_probability", "probability_range"]
+__all__ = ["crps_of_quantiles", "crps_of_steps", "evaluate", "interval_probability", "make_rows", "probability_range"]
 
 # Probabilities are sums of many numbers: one that differs from 0 or 1 by less than this does not differ.
 ROUNDING = 1e-9
@@ -19,6 +19,8 @@ NODES = (0.5 - np.sqrt(1 / 12), 0.5 + np.sqrt(1 / 12))
 # Of the integrals over quantiles, in the unit of the target relative to the largest row's.
 TOLERANCE = 1e-10
 N_SUBINTERVALS = 500
+# Rows of step distributions that are integrated at once, to bound the memory.
+N_ROWS = 128
 
 
 class _Tail(NamedTuple):
@@ -31,15 +33,31 @@ class _Tail(NamedTuple):
 LOWER_TAIL, UPPER_TAIL = _Tail("cdf", "ppf"), _Tail("sf", "isf")
 
 
+def make_rows(distribution: Any, n_rows: int, *, name: str = "distribution") -> Any:
+    """Return a distribution with a row for each of `n_rows`; a single one of this package is repeated."""
+    if not isinstance(distribution, IntervalDistribution):
+        return distribution
+    try:
+        n_found = len(distribution)
+    except TypeError:  # a single one has no length
+        return distribution.shifted(np.zeros(n_rows))
+    if n_found != n_rows:
+        raise ValueError(f"{name}: expected {n_rows} rows, one for each row of y_true; got {n_found}.")
+    return distribution
+
+
 def evaluate(distribution: Any, method: str, values: FloatArray, *, name: str = "distribution") -> FloatArray:
     """Call a method with one value per row, and return one number per row."""
     function = getattr(distribution, method, None)
     if not callable(function):
         raise TypeError(
-            f"{name}: expected an object with a method {method}, one distribution per row, such as "
+            f"{name}: expected an object with a method {method}, with one distribution per row, such as "
             f"scipy.stats.norm(loc=prediction, scale=spread); got {type(distribution).__name__}."
         )
-    found = as_numbers(function(values), f"{name}.{method}")
+    if isinstance(distribution, IntervalDistribution):
+        found = function(values[:, np.newaxis])[:, 0]
+    else:
+        found = as_numbers(function(values), f"{name}.{method}")
     if found.shape != values.shape:
         raise ValueError(
             f"{name}: expected {method}(t) to take {len(values)} values, one per row of y_true, and to return "
@@ -64,17 +82,23 @@ def _begin(intervals: FloatArray) -> FloatArray:
     return np.where(upper == np.inf, lower, np.nextafter(lower, -np.inf))
 
 
-def probability_range(distribution: Any, intervals: FloatArray) -> tuple[FloatArray, FloatArray]:
+def probability_range(
+    distribution: Any, intervals: FloatArray, *, name: str = "distribution"
+) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of all below each interval, and of all up to its end."""
     lower, upper = intervals.T
-    begin = evaluate(distribution, "cdf", _finite(_begin(intervals)))
-    end = evaluate(distribution, "cdf", _finite(upper))
-    return np.where(lower == -np.inf, 0.0, begin), np.where(upper == np.inf, 1.0, end)
+    end = np.where(upper == np.inf, 1.0, evaluate(distribution, "cdf", _finite(upper), name=name))
+    if isinstance(distribution, IntervalDistribution):
+        return np.maximum(end - distribution.probability(intervals), 0.0), end
+    begin = evaluate(distribution, "cdf", _finite(_begin(intervals)), name=name)
+    return np.where(lower == -np.inf, 0.0, begin), end
 
 
-def interval_probability(distribution: Any, intervals: FloatArray) -> FloatArray:
+def interval_probability(distribution: Any, intervals: FloatArray, *, name: str = "distribution") -> FloatArray:
     """Return the probability of each interval."""
-    begin, end = probability_range(distribution, intervals)
+    if isinstance(distribution, IntervalDistribution):
+        return distribution.probability(intervals)
+    begin, end = probability_range(distribution, intervals, name=name)
     probability = end - begin
     if hasattr(distribution, "sf"):
         # Beyond the median, differences of what is left above have the smaller rounding error.
@@ -85,28 +109,45 @@ def interval_probability(distribution: Any, intervals: FloatArray) -> FloatArray
     return np.maximum(probability, 0.0)
 
 
-def crps_of_pieces(distribution: Any, intervals: FloatArray, low: float, high: float) -> FloatArray:
-    """Return the CRPS of each row between two values, exactly, for a cdf that is linear between its knots."""
-    lower, upper = intervals.T
-    knots = _check_knots(distribution.knots, len(intervals))
-    first, last = knots[:, 0], knots[:, -1]
+def crps_of_steps(distribution: IntervalDistribution, intervals: FloatArray, low: float, high: float) -> FloatArray:
+    """Return the CRPS of each row between two values, exactly, with masses spread over their support intervals."""
+    blocks = [slice(start, start + N_ROWS) for start in range(0, len(intervals), N_ROWS)]
+    knots = [_knots(distribution[row].support) for row in range(len(intervals))]
+    first, last = (np.array([values[end] for values in knots]) for end in (0, -1))
     if low == -np.inf:
         below = evaluate(distribution, "cdf", np.nextafter(first, -np.inf))
-        _refuse_infinite((below > ROUNDING) & (lower > -np.inf), "below", below)
+        _refuse_infinite((below > ROUNDING) & (intervals[:, 0] > -np.inf), "below", below)
     if high == np.inf:
         above = 1 - evaluate(distribution, "cdf", last)
-        _refuse_infinite((above > ROUNDING) & (upper < np.inf), "above", above)
+        _refuse_infinite((above > ROUNDING) & (intervals[:, 1] < np.inf), "above", above)
+    crps = [_integrate_pieces(distribution[rows], knots[rows], intervals[rows], low, high) for rows in blocks]
+    return np.concatenate(crps)
+
+
+def _knots(support: FloatArray) -> FloatArray:
+    """The values between which the cdf is straight; there is at least one."""
+    ends = np.unique(support[np.isfinite(support)])
+    return ends if len(ends) else np.zeros(1)
+
+
+def _integrate_pieces(
+    distribution: IntervalDistribution, knots: list[FloatArray], intervals: FloatArray, low: float, high: float
+) -> FloatArray:
+    """Sum over the pieces between knots, of which there are as many in every row, some of them empty."""
+    n_pieces = max(map(len, knots))
+    table = np.array([np.pad(values, (0, n_pieces - len(values)), mode="edge") for values in knots])
+    lower, upper = intervals[:, :1], intervals[:, 1:]
     # An interval may end before the first knot, or begin after the last.
-    begin = np.minimum(first, upper) if low == -np.inf else np.full(len(first), low)
-    end = np.maximum(last, lower) if high == np.inf else np.full(len(last), high)
-    edges = [begin, *np.clip(knots, low, high).T, end]
+    begin = np.minimum(table[:, :1], upper) if low == -np.inf else np.full_like(lower, low)
+    end = np.maximum(table[:, -1:], lower) if high == np.inf else np.full_like(upper, high)
+    edges = np.hstack([begin, np.clip(table, low, high), end])
+    left, right = edges[:, :-1], edges[:, 1:]
     crps = np.zeros(len(intervals))
-    for left, right in pairwise(edges):
-        for start, stop, is_upper in ((left, np.minimum(right, lower), 0.0), (np.maximum(left, upper), right, 1.0)):
-            width = np.maximum(stop - start, 0.0)
-            if width.any():
-                nodes = [evaluate(distribution, "cdf", _finite(start) + node * width) for node in NODES]
-                crps += width / 2 * sum((probability - is_upper) ** 2 for probability in nodes)
+    for start, stop, goal in ((left, np.minimum(right, lower), 0.0), (np.maximum(left, upper), right, 1.0)):
+        width = np.maximum(stop - start, 0.0)
+        for node in NODES:
+            probability = distribution.cdf(_finite(start) + node * width)
+            crps += np.sum(width / 2 * (probability - goal) ** 2, axis=1)
     return crps
 
 
@@ -161,19 +202,6 @@ def _tail_integral(
             "Pass span=(low, high) to integrate between two values only."
         )
     return integral + beyond
-
-
-def _check_knots(knots: Any, n_rows: int) -> FloatArray:
-    """Return knots of shape (n_rows, m)."""
-    values = as_numbers(knots, "distribution.knots")
-    if values.ndim not in (1, 2) or values.shape[-1] == 0 or (values.ndim == 2 and len(values) != n_rows):
-        raise ValueError(
-            f"distribution: expected knots of shape (m,) or ({n_rows}, m), m >= 1, with a row per row of y_true; "
-            f"got shape {values.shape}."
-        )
-    if not np.all(np.isfinite(values)) or not np.all(np.diff(values, axis=-1) >= 0):
-        raise ValueError("distribution: expected finite knots in rising order.")
-    return np.broadcast_to(values, (n_rows, values.shape[-1]))
 
 
 def _refuse_infinite(bad: BoolArray, side: str, mass: FloatArray) -> None:
