@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
@@ -13,13 +14,17 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from marginwood import (
     IntervalDummyRegressor,
+    L1IntervalRegression,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
     MaxMarginIntervalTreeCV,
 )
+from marginwood._base import IntervalRegressorMixin
 from marginwood._fitted import Search, read, read_ensemble, read_search, read_tree
+from marginwood.export import export_text, to_shap
 from marginwood.metrics import get_scorer
+from marginwood.report._content import describe
 from pipelines import FRAME, NAMES, TARGET, encoder, fit_pipeline
 from trees import ENSEMBLES, TREES, X, name_of, probes, y
 
@@ -171,3 +176,57 @@ def test_rows_are_checked_as_by_the_estimator():
     fitted = read(MaxMarginIntervalTree().fit(pd.DataFrame({"a": [0.0, 1.0]}), [0.0, 1.0]))
     with pytest.raises(ValueError, match="feature names"):
         fitted.transform(pd.DataFrame({"b": [0.0]}))
+
+
+class Tuned(IntervalRegressorMixin, BaseEstimator):
+    """An estimator that tunes itself and that no reader has heard of: all it has are the attributes of a search."""
+
+    def __init__(self, estimator, grid, scoring="neg_interval_mean_squared_error"):
+        self.estimator = estimator
+        self.grid = grid
+        self.scoring = scoring
+
+    def fit(self, X, y):
+        search = GridSearchCV(self.estimator, self.grid, scoring=get_scorer(self.scoring), cv=2).fit(X, y)
+        for name in ("best_estimator_", "best_params_", "best_score_", "best_index_", "cv_results_", "n_splits_"):
+            setattr(self, name, getattr(search, name))
+        self.n_features_in_ = self.best_estimator_.n_features_in_
+        return self
+
+    def predict(self, X):
+        return self.best_estimator_.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "path"),
+    [
+        (MaxMarginIntervalForest(5, random_state=0), {"margin": [0.0, 0.5, 2.0]}, "margin"),
+        (MaxMarginIntervalBoosting(), {"margin": [0.0, 0.5], "n_estimators": [1, 2, 4, 8]}, "n_estimators"),
+        (L1IntervalRegression(), {"alpha": [0.01, 0.1, 1.0]}, "alpha"),
+        (MaxMarginIntervalTree(), {"ccp_alpha": [0.0, 0.1, 1.0]}, "ccp_alpha"),
+    ],
+    ids=lambda value: name_of(value) if hasattr(value, "fit") else "",
+)
+def test_an_estimator_that_tunes_itself_needs_no_registration(estimator, grid, path):
+    pipeline = fit_pipeline(Tuned(estimator, grid))
+    model = pipeline[-1]
+    content = describe(pipeline, FRAME, TARGET)
+    assert content["model"] == "ColumnTransformer > Tuned"
+    assert content["curves"][-1]["x"] == path
+    assert content["curves"][-1]["chosen"] == model.best_params_[path]
+    assert content["curves"][-1]["y"] == "interval mean squared error"
+    assert list(content["parameters"])[: len(grid)] == list(model.best_params_)
+    fitted = read(pipeline)
+    assert fitted.own is model
+    assert fitted.estimator is model.best_estimator_
+    if fitted.ensemble is not None:
+        np.testing.assert_allclose(add_up(fitted.ensemble, fitted.transform(FRAME)), pipeline.predict(FRAME))
+        assert to_shap(model)["trees"]
+    if fitted.tree is not None:
+        assert export_text(pipeline) == export_text(model.best_estimator_, feature_names=NAMES)
+
+
+def test_an_estimator_of_other_parts_than_trees_has_no_trees():
+    model = Tuned(L1IntervalRegression(), {"alpha": [0.1]}).fit(FRAME[["age", "dose"]].to_numpy(), TARGET)
+    model.best_estimator_.estimators_ = [model, MaxMarginIntervalTree()]
+    assert read(model).ensemble is None

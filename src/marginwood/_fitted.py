@@ -114,15 +114,19 @@ class Fitted(NamedTuple):
         return [type(step).__name__ for step in self.steps]
 
     @property
-    def ensemble(self) -> Ensemble | None:
-        """Its trees; None if it is not made of trees."""
+    def tree(self) -> IntervalTree | None:
+        """Its node table; None if it is not a single tree."""
         tree = getattr(self.estimator, "tree_", None)
-        if isinstance(tree, IntervalTree):
-            return Ensemble([tree], "sum", 0.0)
-        members = getattr(self.estimator, "estimators_", [])
-        trees = [member.tree_ for member in members if isinstance(getattr(member, "tree_", None), IntervalTree)]
-        if not trees or len(trees) < len(members):
+        return tree if isinstance(tree, IntervalTree) else None
+
+    @property
+    def ensemble(self) -> Ensemble | None:
+        """Its trees, or its only tree; None if it is not made of trees."""
+        if self.tree is not None:
+            return Ensemble([self.tree], "sum", 0.0)
+        if not hasattr(self.estimator, "aggregation"):
             return None
+        trees = [member.tree_ for member in self.estimator.estimators_]
         return Ensemble(trees, self.estimator.aggregation, float(getattr(self.estimator, "init_", 0.0)))
 
     def transform(self, X: Any) -> FloatArray:
@@ -200,13 +204,12 @@ def read_tree(model: Any, argument: str = "tree") -> tuple[Fitted, IntervalTree]
     """A fitted model that is a single tree, and its node table."""
     expected = "a fitted tree of marginwood"
     fitted = read(model, argument, expected)
-    ensemble = fitted.ensemble
-    if ensemble is None:
+    if fitted.tree is not None:
+        return fitted, fitted.tree
+    if fitted.ensemble is None:
         raise _wrong_model(argument, expected, model)
-    if not hasattr(fitted.estimator, "tree_"):
-        name = type(fitted.estimator).__name__
-        raise TypeError(f"{argument}: expected one tree, got {name}; pass one of its estimators_.")
-    return fitted, ensemble.trees[0]
+    name = type(fitted.estimator).__name__
+    raise TypeError(f"{argument}: expected one tree, got {name}; pass one of its estimators_.")
 
 
 def _read_results(search: Any) -> Search | None:

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError(f"--max-depth cannot be set for --format {args.format}")
     model, header = load_with_header(args.model)
     fitted = read(model)
-    if args.format in (*DRAWINGS, "rules") and not hasattr(fitted.estimator, "tree_"):
+    if args.format in (*DRAWINGS, "rules") and fitted.tree is None:
         raise DataError(f"{args.model}: --format {args.format} shows one tree, and this is a {fitted.name}")
     if args.format in FORMS:
         text = FORMS[args.format](model)
@@ -76,7 +76,7 @@ def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None) -> I
     elif hasattr(estimator, "feature_importances_"):
         yield from _ranked("importances", names, estimator.feature_importances_)
     ensemble = fitted.ensemble
-    if hasattr(estimator, "tree_"):
+    if fitted.tree is not None:
         yield ""
         yield export_text(estimator, feature_names=names, max_depth=max_depth)
     elif ensemble is not None:

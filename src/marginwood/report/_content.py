@@ -55,12 +55,13 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
     trees = [] if ensemble is None else ensemble.trees
     tables = node_tables(trees)
     names = fitted.feature_names()
+    surface = search_surface(fitted.search)
     split_on = sorted({feature for table in tables for feature in table["feature"] if feature >= 0})
     return {
         "version": __version__,
         "model": fitted.name,
         "parameters": _parameters(fitted),
-        "adds_up": ensemble is not None and ensemble.aggregation == "sum" and hasattr(fitted.estimator, "estimators_"),
+        "adds_up": ensemble is not None and ensemble.aggregation == "sum" and fitted.tree is None,
         "features": names,
         "n_rows": len(y),
         "scores": _scores(y, prediction),
@@ -73,8 +74,8 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
         "saw_missing": np.flatnonzero(trees[0].saw_missing).tolist() if trees else [],
         "rows": _rows(X, y, prediction, split_on),
         "curves": error_curves(fitted, X, y),
-        "surface": search_surface(fitted.search),
-        "candidates": candidates(fitted.search),
+        "surface": surface,
+        "candidates": candidates(fitted.search, has_surface=surface is not None),
         "warnings": _step_notes(fitted) + _warnings(trees, tables, X, y, names),
     }
 

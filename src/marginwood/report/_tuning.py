@@ -27,7 +27,7 @@ def error_curves(fitted: Fitted, X: FloatArray, y: FloatArray) -> list[dict[str,
     """Lines of an error over the trees of an ensemble, and over the path of a search."""
     curves = []
     ensemble = fitted.ensemble
-    if ensemble is not None and hasattr(fitted.estimator, "estimators_"):
+    if ensemble is not None and fitted.tree is None:
         curves.append(_ensemble_curve(fitted.estimator, ensemble, X, y))
     if fitted.search is not None:
         curves += _search_curve(fitted.search)
@@ -148,7 +148,7 @@ def _cells(search: Search, level: FloatArray, idx: IntArray) -> dict[str, Any]:
     return {name: [numbers(row) for row in rows] for name, rows in cells.items()}
 
 
-def candidates(search: Search | None) -> dict[str, Any] | None:
+def candidates(search: Search | None, *, has_surface: bool) -> dict[str, Any] | None:
     """The best candidate of each combination of parameters beside the one with most values, the best first.
 
     None if there is but one combination, or if a surface shows all of them.
@@ -157,7 +157,6 @@ def candidates(search: Search | None) -> dict[str, Any] | None:
         return None
     path = search.longest()
     others = [name for name in search.varied if name != path]
-    has_surface = search_surface(search) is not None
     if not others or (has_surface and not set(others) - {"loss", "margin"}):
         return None
     parameters, errors = search.parameters, search.errors
