@@ -72,6 +72,9 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         Least decrease of the cost by a split, per unit of the weight of the tree's rows.
     ccp_alpha : float, default=0.0
         Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no pruning.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -132,6 +135,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        anchor: float = 0.0,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         aggregation: str = "mean",
@@ -151,6 +155,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.anchor = anchor
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.aggregation = aggregation
@@ -195,6 +200,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
+            anchor=self.anchor,
         ).checked()
 
     @staticmethod

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._base import Rows
+from marginwood._core.anchor import anchor_values
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Limits, Target, grow_tree, subsample
+from marginwood._core.problem import LOSS_CODES, Limits, Target, grow_tree, subsample
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
 from marginwood.intervals import BoolArray, FloatArray
@@ -106,4 +107,6 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
     nodes = grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed)
     if draw is None:
         rows.return_orders(orders)
+    if rules.anchor > 0:
+        anchor_values(nodes, rows.X, rows.limits_at(margin), weight, LOSS_CODES[rules.loss], rules.anchor)
     return prune(nodes, rules.ccp_alpha) if rules.ccp_alpha > 0 else nodes

@@ -45,6 +45,9 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         Least decrease of the cost by a split, per unit of total sample weight.
     ccp_alpha : float, default=0.0
         Cost of a leaf in minimal cost-complexity pruning, per unit of total sample weight; 0 for no pruning.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
 
@@ -97,6 +100,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        anchor: float = 0.0,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -108,6 +112,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.anchor = anchor
         self.random_state = random_state
 
     @all_or_nothing
@@ -146,6 +151,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
+            anchor=self.anchor,
         ).checked()
 
     def _seed(self) -> int:
