@@ -332,7 +332,7 @@ class ForestPath(Path):
     """A forest as the only model of a path: it has out-of-bag rows instead of a parameter to follow."""
 
     def __init__(self, forest: MaxMarginIntervalForest) -> None:
-        super().__init__(np.zeros(1), np.zeros(1, dtype=np.int64))
+        super().__init__(np.zeros(1), np.array([sum(tree.tree_.n_leaves for tree in forest.estimators_)]))
         self._forest = forest
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from marginwood._base import Rows
 from marginwood._support.checks import check_count
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
-from marginwood._tuning.estimator import SearchCV, check_losses, make_grid, margins_of
+from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 from marginwood.losses import LOSSES
 
@@ -148,7 +149,7 @@ class MaxMarginIntervalBoostingCV(SearchCV):
         self.checkpoint = checkpoint
 
     def _draws(self) -> bool:
-        grid = self.grid or {}
+        grid = self.grid if isinstance(self.grid, Mapping) else {}
         return self.max_features is not None or self.subsample != 1 or "max_features" in grid or "subsample" in grid
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
@@ -164,8 +165,8 @@ class MaxMarginIntervalBoostingCV(SearchCV):
             n_iter_no_change=self.n_iter_no_change,
             random_state=seed,
         )
-        axes: dict[str, list[Any]] = {"loss": check_losses(self.losses), "margin": margins_of(self, rows)}
-        return make_grid(booster, axes, self.grid, values=np.arange(1, n_stages + 1))
+        axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
+        return self._make_grid(booster, axes, np.arange(1, n_stages + 1))
 
     def _refit_params(self) -> dict[str, Any]:
         return {"n_iter_no_change": None}

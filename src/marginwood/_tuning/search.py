@@ -173,7 +173,8 @@ def tabulate(points: Sequence[Point], paths: dict[Piece, ScoredPath], n_folds: i
         results[f"split{fold}_test_score"] = row
     results["mean_test_score"] = scores.mean(axis=0)
     results["std_test_score"] = spread(scores)
-    results["rank_test_score"] = rankdata(-results["mean_test_score"], method="min", nan_policy="omit")
+    losses = -results["mean_test_score"]
+    results["rank_test_score"] = rankdata(np.where(np.isnan(losses), np.inf, losses), "min").astype(np.int32)
     return results, complexity
 
 
@@ -196,13 +197,14 @@ def _found_candidates(whole: ScoredPath, *folds: ScoredPath) -> _Block:
 
 
 def _given_candidates(values: FloatArray | IntArray, folds: list[ScoredPath]) -> _Block:
-    """A candidate for each value of a grid, which all folds share; complexity grows along it."""
-    return _Block(values, np.arange(len(values)), np.stack([fold.scores for fold in folds]))
+    """A candidate for each value of a grid, which all folds share."""
+    complexity = np.sum([fold.complexity for fold in folds], axis=0)
+    return _Block(values, complexity, np.stack([fold.scores for fold in folds]))
 
 
 def _column(values: list[Any]) -> Any:
-    """Numbers as numbers, everything else as objects."""
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    """Numbers of one type as numbers, everything else as objects: 1 is a count where 1.0 is a share."""
+    if {type(value) for value in values} in ({int}, {float}):
         return np.array(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import Rows
 from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.estimator import SearchCV, check_losses, make_grid, margins_of
+from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 from marginwood.losses import LOSSES
 
@@ -164,7 +164,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
             min_impurity_decrease=self.min_impurity_decrease,
             random_state=seed,
         )
-        return make_grid(tree, {"loss": check_losses(self.losses), "margin": margins_of(self, rows)}, None)
+        return self._make_grid(tree, {"loss": self._check_losses(), "margin": self._check_margins(rows)})
 
     @property
     def tree_(self) -> IntervalTree:  # type: ignore[override]
