@@ -166,13 +166,13 @@ def test_the_true_value_has_at_least_the_crps_of_its_interval(problem):
 
 def test_mass_beyond_all_values_is_refused_unless_the_span_ends_before():
     above = IntervalDistribution([(1.0, 1.0), (2.0, 2.0), (3.0, INF)], [0.5, 0.25, 0.25])
-    message = r"mass above all finite values in 1 of 2 rows \(first: row 1, mass=0.25\).*pass span"
+    message = r"mass beyond all finite values in 1 of 2 rows \(first: row 1, lower=0.0, upper=1.0\).*pass span"
     with pytest.raises(ValueError, match=message):
         interval_crps([(0, INF), (0, 1)], above)
     assert_allclose(interval_crps([(1, 1)], above, span=(0, 4)), 0.5**2 + 2 * 0.25**2)
     assert interval_crps([(0, INF)], above) == 0
     below = IntervalDistribution([(-INF, 1.0), (2.0, 2.0)], [0.5, 0.5])
-    with pytest.raises(ValueError, match=r"mass below all finite values in 1 of 1 rows"):
+    with pytest.raises(ValueError, match=r"mass beyond all finite values in 1 of 1 rows"):
         interval_crps([(0, INF)], below)
     assert_allclose(interval_crps([(4, INF)], below, span=(0, 9)), 2 * 0.5**2 + 2)
     nowhere = IntervalDistribution([(-INF, INF)], [1.0])
