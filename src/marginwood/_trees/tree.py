@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
-from marginwood._trees.growing import SortedRows, grow
+from marginwood._trees.growing import SortedRows, grow, grow_unpruned
 from marginwood._trees.pruning import PrunableMixin, SubtreePath
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, OptimumReader
@@ -162,7 +162,8 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         return SortedRows(rows.weighted())
 
     def _fit_path(self, rows: SortedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
-        nodes = grow(rows, self._rules()._replace(ccp_alpha=0.0), self._seed())
+        seed = 1 if self.max_features is None else self._seed()  # where nothing is drawn, any seed
+        nodes = grow_unpruned(rows, self._rules(), seed)
         return SubtreePath(self, IntervalTree(nodes, rows.saw_missing))
 
 
