@@ -20,7 +20,7 @@ LAYERS = (
     {"datasets", "_solver", "distributions"},
     {"metrics"},
     {"_base"},
-    {"_validation", "_paths"},
+    {"_validation", "_paths", "_predictive"},
     {"_trees", "_linear", "xgb"},
     {"_baselines", "xgb_dask"},
     {"_tuning"},
