@@ -272,6 +272,17 @@ def test_the_brier_score_of_a_censored_row_uses_the_reference_inside_of_its_inte
             assert_allclose(score, (status - stats.norm.sf(time, 0.2)) ** 2, rtol=1e-7, atol=1e-12)
 
 
+def test_the_status_of_a_row_in_a_tail_of_the_reference_keeps_its_digits():
+    sure = steps([[0.0]], [[1.0]])
+    beyond = stats.norm.sf([10.0, 10.05, 11.0])
+    expected = (beyond[1] - beyond[2]) / (beyond[0] - beyond[2])
+    assert 0.5 < expected < 0.7
+    # By symmetry the status is one minus that of the other tail, and so is what is predicted.
+    for sign in (-1, 1):
+        y, time = [sorted([sign * 10.0, sign * 11.0])], sign * 10.05
+        assert_allclose(interval_brier_score(y, sure, time, reference=stats.norm()), expected**2, rtol=1e-6)
+
+
 def test_a_row_that_the_reference_knows_nothing_about_is_left_out():
     y, distribution, reference = [(5.0, 7.0), (0.0, 1.0)], stats.norm([0.0, 1.0]), stats.uniform(0, 2)
     second = interval_brier_score(y[1:], stats.norm([1.0]), 6.0, reference=reference)
@@ -475,7 +486,17 @@ def test_impossible_targets_and_weights_are_refused_by_name(score):
         (
             lambda y, d: integrated_interval_brier_score(y, d, [1, 1], reference=d),
             ValueError,
-            "times: expected at least two finite, strictly rising numbers",
+            r"times: not greater than the one before in 1 of 2 rows \(first: row 1, times=1.0\)",
+        ),
+        (
+            lambda y, d: integrated_interval_brier_score(y, d, [1], reference=d),
+            ValueError,
+            r"times: expected shape \(m,\) with m >= 2, got shape \(1,\)",
+        ),
+        (
+            lambda y, d: integrated_interval_brier_score(y, d, [1, INF], reference=d),
+            ValueError,
+            "times: NaN or infinite in 1 of 2 rows",
         ),
         (
             lambda _, d: integrated_interval_brier_score([1.0], d, reference=d),

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from marginwood.distributions import IntervalDistribution, turnbull
-from marginwood.intervals import FloatArray, as_numbers, raise_first
+from marginwood.intervals import BoolArray, FloatArray, as_numbers, raise_first
 from marginwood.metrics._probabilities import check_target, evaluate, interval_probability, limit_range, make_rows
 
 __all__ = ["integrated_interval_brier_score", "interval_brier_score"]
@@ -21,12 +21,12 @@ N_TIMES = 101
 
 def interval_brier_score(
     y_true: Any, distribution: Any, times: Any, *, reference: Any = None, sample_weight: Any = None
-) -> Any:
+) -> float | FloatArray:
     """Mean squared error of the probabilities that the target is greater than each of some times.
 
     The probability ``1 - cdf(t)`` is compared with the status of the row: 1 if t is at most `lower`, 0 if t is at
     least `upper`. In between, the status is not known; then it is the probability by `reference` that the value is
-    greater than t, given that it is in the interval: ``(S(t) - S(upper)) / P(interval)``, with S one minus the cdf.
+    greater than t, given that it is in the interval.
 
     Parameters
     ----------
@@ -106,8 +106,10 @@ def integrated_interval_brier_score(
         grid = np.linspace(*limit_range(intervals, weight), N_TIMES)
     else:
         grid = as_numbers(times, "times")
-        if grid.ndim != 1 or len(grid) < 2 or not np.all(np.isfinite(grid)) or not np.all(np.diff(grid) > 0):
-            raise ValueError("times: expected at least two finite, strictly rising numbers.")
+        if grid.ndim != 1 or len(grid) < 2:
+            raise ValueError(f"times: expected shape (m,) with m >= 2, got shape {grid.shape}.")
+        raise_first(~np.isfinite(grid), "times: NaN or infinite", times=grid)
+        raise_first(np.diff(grid, prepend=-np.inf) <= 0, "times: not greater than the one before", times=grid)
     scores = _brier_scores(intervals, distribution, grid, reference, weight)
     return float(trapezoid(scores, grid) / (grid[-1] - grid[0]))
 
@@ -116,25 +118,36 @@ def _brier_scores(
     intervals: FloatArray, distribution: Any, times: FloatArray, reference: Any, weight: FloatArray | None
 ) -> FloatArray:
     """Return a score per time."""
-    lower, upper = intervals.T
-    n_rows = len(intervals)
-    predicted = make_rows(distribution, n_rows)
-    known = make_rows(_estimate(intervals, weight) if reference is None else reference, n_rows, name="reference")
-    mass = interval_probability(known, intervals, name="reference")
-    above_upper = _survival(known, upper, name="reference")
+    predicted = make_rows(distribution, len(intervals))
+    if reference is None:
+        reference = _estimate(intervals, weight)
+    reference = make_rows(reference, len(intervals), name="reference")
+    mass = interval_probability(reference, intervals, name="reference")
     scores = np.empty(len(times))
-    for k, time in enumerate(np.full(n_rows, value) for value in times):
-        past = (_survival(known, time, name="reference") - above_upper) / np.where(mass > 0, mass, 1.0)
-        status = np.where(upper <= time, 0.0, np.where(time <= lower, 1.0, np.clip(past, 0.0, 1.0)))
-        has_status = (upper <= time) | (time <= lower) | (mass > 0)
-        counted = np.where(has_status, 1.0 if weight is None else weight, 0.0)
+    for k, time in enumerate(times):
+        status, is_known = _status(intervals, time, reference, mass)
+        counted = np.where(is_known, 1.0 if weight is None else weight, 0.0)
         if not counted.any():
             raise ValueError(
-                f"reference: at time {time[0]:g} the status of all rows is unknown, and the reference has no mass in "
+                f"reference: at time {time:g} the status of all rows is unknown, and the reference has no mass in "
                 "their intervals. Score at other times."
             )
-        scores[k] = np.average((status - _survival(predicted, time)) ** 2, weights=counted)
+        above = 1 - evaluate(predicted, "cdf", np.full(len(intervals), time))
+        scores[k] = np.average((status - above) ** 2, weights=counted)
     return scores
+
+
+def _status(intervals: FloatArray, time: float, reference: Any, mass: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the probability that each row is greater than a time, and whether it has any; `mass` is the intervals'."""
+    lower, upper = intervals.T
+    is_inside = (lower < time) & (time < upper)
+    # An interval begins with its lower limit, and what is greater than the time with the next number; but what is
+    # right-censored begins right after its limit.
+    begin = np.where(upper == np.inf, time, np.nextafter(time, np.inf))
+    later = np.column_stack([np.where(is_inside, begin, lower), upper])
+    share = interval_probability(reference, later, name="reference") / np.where(mass > 0, mass, 1.0)
+    status = np.where(is_inside, np.minimum(share, 1.0), upper > time)
+    return status, ~is_inside | (mass > 0)
 
 
 def _estimate(intervals: FloatArray, weight: FloatArray | None) -> IntervalDistribution:
@@ -146,10 +159,3 @@ def _estimate(intervals: FloatArray, weight: FloatArray | None) -> IntervalDistr
     if not informative.any():
         raise ValueError("y_true: no row of positive weight has a finite limit. Pass a reference.")
     return turnbull(intervals[informative], sample_weight=weight)
-
-
-def _survival(distribution: Any, values: FloatArray, *, name: str = "distribution") -> FloatArray:
-    """Return the probabilities of more than each value."""
-    finite = np.isfinite(values)
-    above = 1 - evaluate(distribution, "cdf", np.where(finite, values, 0.0), name=name)
-    return np.where(finite, above, np.where(values > 0, 0.0, 1.0))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from marginwood._support.checks import check_count, check_number
 from marginwood.distributions import IntervalDistribution
@@ -196,7 +196,7 @@ def d_calibration(y_true: Any, distribution: Any, *, n_bins: int = 10, sample_we
     masses = shares.sum(axis=0) if weight is None else weight @ shares
     expected = masses.sum() / n_bins
     statistic = float(np.sum((masses - expected) ** 2) / expected)
-    return DCalibration(statistic, float(chi2.sf(statistic, n_bins - 1)), masses)
+    return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), masses)
 
 
 def interval_coverage(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Coverage:

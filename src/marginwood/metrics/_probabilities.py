@@ -129,8 +129,8 @@ def interval_probability(distribution: Any, intervals: FloatArray, *, name: str 
     if hasattr(distribution, "sf"):
         # Beyond the median, differences of what is left above have the smaller rounding error.
         upper = intervals[:, 1]
-        above_begin = evaluate(distribution, "sf", _finite(_begin(intervals)))
-        above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper)))
+        above_begin = evaluate(distribution, "sf", _finite(_begin(intervals)), name=name)
+        above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper), name=name))
         probability = np.where(begin > 0.5, above_begin - above_end, probability)
     return np.maximum(probability, 0.0)
 
