@@ -4,6 +4,7 @@ from marginwood._baselines.cart import IntervalCART
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._baselines.transformation import TransformationTree
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
+from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
 from marginwood._solver import optimal_costs
@@ -35,6 +36,7 @@ __all__ = [
     "IntervalCART",
     "IntervalCARTCV",
     "IntervalDummyRegressor",
+    "IntervalSuperLearner",
     "L1IntervalRegression",
     "L1IntervalRegressionCV",
     "MaxMarginIntervalBoosting",
