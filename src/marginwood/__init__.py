@@ -5,6 +5,7 @@ from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._baselines.transformation import TransformationTree
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._ensemble.distributional import DistributionalIntervalRegressor
+from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._ensemble.transformed import TransformedIntervalRegressor
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
@@ -38,6 +39,7 @@ __all__ = [
     "IntervalCART",
     "IntervalCARTCV",
     "IntervalDummyRegressor",
+    "IntervalSuperLearner",
     "L1IntervalRegression",
     "L1IntervalRegressionCV",
     "MaxMarginIntervalBoosting",

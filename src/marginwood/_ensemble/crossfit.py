@@ -100,34 +100,29 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         splits = split_rows(rows, self.cv, groups)
-        models: list[Any] = [None] * len(splits)
-        total = np.zeros(len(rows.intervals))
-        n_models = np.zeros(len(rows.intervals))
+        folds: list[Any] = [None] * len(splits)
 
         def train(fold: int) -> tuple[Any, FloatArray]:
-            model = self._fit_fold(rows, *splits[fold], weighted=sample_weight is not None)
+            model = fit_fold(self.estimator, rows, *splits[fold], weighted=sample_weight is not None, groups=groups)
             return model, model.predict(_safe_indexing(X, splits[fold][1]))
 
         with progress_bar("folds", len(splits), verbose=self.verbose) as advance:
-            for fold, (model, prediction) in run_in_threads(train, range(len(splits)), self.n_jobs):
-                models[fold] = model
-                total[splits[fold][1]] += prediction
-                n_models[splits[fold][1]] += 1
+            for fold, result in run_in_threads(train, range(len(splits)), self.n_jobs):
+                folds[fold] = result
                 advance()
-        self.estimators_ = models
-        self.folds_: list[IntArray] = [test for _, test in splits]
+        return self._keep(folds, [test for _, test in splits], len(rows.intervals))
+
+    def _keep(self, folds: list[Any], tests: list[IntArray], n_rows: int) -> CrossFittedIntervalRegressor:
+        """Keep the model of every fold; beside it come its predictions of the rows that it was trained without."""
+        total = np.zeros(n_rows)
+        n_models = np.zeros(n_rows)
+        for (_, prediction), test in zip(folds, tests, strict=True):
+            total[test] += prediction
+            n_models[test] += 1
+        self.estimators_ = [model for model, _ in folds]
+        self.folds_ = tests
         self.oof_prediction_ = np.where(n_models > 0, total / np.maximum(n_models, 1), np.nan)
         return self
-
-    def _fit_fold(self, rows: Rows, train: IntArray, test: IntArray, *, weighted: bool) -> Any:
-        """A model of the training rows; it stops early on the test rows if it can."""
-        model = clone(self.estimator)
-        given = model.get_params(deep=False)
-        options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
-        if has_fit_parameter(model, "X_val") and any(given.get(name) is not None for name in PATIENCE):
-            options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
-            options |= {"sample_weight_val": rows.weight[test]}
-        return model.fit(_safe_indexing(rows.X, train), rows.intervals[train], **options)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the mean of the models' predictions.
@@ -156,3 +151,17 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
+
+
+def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, weighted: bool, groups: Any = None) -> Any:
+    """A model of the training rows; it stops early on the test rows if it can."""
+    model = clone(estimator)
+    given = model.get_params(deep=False)
+    options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
+    if groups is not None and has_fit_parameter(model, "groups"):
+        options["groups"] = np.asarray(groups)[train]
+    test = test[np.isfinite(rows.intervals[test]).any(axis=1)]
+    if has_fit_parameter(model, "X_val") and any(given.get(name) is not None for name in PATIENCE) and len(test):
+        options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
+        options |= {"sample_weight_val": rows.weight[test]}
+    return model.fit(_safe_indexing(rows.X, train), rows.intervals[train], **options)

@@ -30,6 +30,7 @@ from marginwood._base import (
 from marginwood._paths import Path, average_score, score_prediction
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
+from marginwood._support.threads import check_stopped
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.rules import Rules, count_draws
@@ -231,6 +232,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         trees = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
             for nodes, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
+                check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
                 tree.tree_ = IntervalTree(nodes, rows.saw_missing)
