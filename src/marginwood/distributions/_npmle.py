@@ -125,11 +125,7 @@ def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray,
     return support[:n_cells], ranges
 
 
-<<<<<<< HEAD
-def _solve(ranges: core.Ranges, n_cells: int, tolerance: float, scratch: core.Scratch) -> tuple[FloatArray, float]:
-=======
 def _solve(ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: Scratch) -> tuple[FloatArray, float]:
->>>>>>> npmle
     """Masses of the cells, and the certificate as a mean over the rows."""
     mass = np.full(n_cells, 1.0 / n_cells)
     is_one_cell = ranges.stop == ranges.first + 1
