@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import boosting, distributions, forests, libraries, measure, tuning
+from benchmarks import coverage as conformal
 from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
 from marginwood import MaxMarginIntervalTree, optimal_costs
 
 LOSSES = ("linear_hinge", "squared_hinge")
+COVERAGE_FIGURE = Path("build/coverage.png")
 FIT_TARGETS = {"linear_hinge": 0.5, "squared_hinge": 1.0}
 
 
@@ -185,6 +187,18 @@ def npmle(settings):
         yield Row(f"turnbull, {what}", "lifelines npmle", seconds, reference, "s", 0.01)
 
 
+def coverage(settings):
+    """Broken promises of conformal ranges against what theory allows, and a figure."""
+    rates, n_broken, n_finite = conformal.measure(settings)
+    for rate in rates:
+        work = f"coverage, {rate.mechanism}, {rate.mode}, {rate.method}, {_size(rate.n_samples)}"
+        target = round(1.0 + conformal.N_ERRORS * rate.error / rate.allowed, 3)
+        yield Row(work, f"{rate.allowed:.3g} of the rows missed", rate.missed, rate.allowed, "share", target)
+    yield Row("coverage, radii of hidden labels outside of their bracket", "none", n_broken, 1.0, "fits", 0.0)
+    yield Row("coverage, finite ends that must be infinite", "none", n_finite, 1.0, "ends", 0.0)
+    conformal.draw(rates, COVERAGE_FIGURE)
+
+
 WORKS = {
     work.__name__: work
     for work in (
@@ -203,5 +217,6 @@ WORKS = {
         boost,
         objective,
         npmle,
+        coverage,
     )
 }

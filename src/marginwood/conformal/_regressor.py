@@ -116,7 +116,8 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
     support any. Both bring a warning. Where only one side is open, the other bound stays finite: ``mode="lower"`` for
     right-censored labels. Rows ``(-inf, inf)`` count as open on both sides.
 
-    Weights are those of the training: every calibration row of positive weight counts once.
+    Weights are those of the training: every calibration row of positive weight counts once. The time that "cv" and
+    "oob" take for ranges grows with the number of calibration rows times that of new rows.
 
     Examples
     --------
