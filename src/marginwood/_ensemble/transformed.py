@@ -169,10 +169,10 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
 
     def _transform(self, intervals: FloatArray, transformation: Transformation) -> FloatArray:
         lower, upper = intervals.T
-        beyond = upper <= transformation.least
+        beyond = np.asarray(upper <= transformation.least)
         problem = f"y: upper ends at or below {transformation.least:g}, of which func={self.func!r} makes nothing"
         raise_first(beyond, problem, lower=lower, upper=upper)
-        before = (lower < transformation.least) & np.isfinite(lower)
+        before = np.asarray((lower < transformation.least) & np.isfinite(lower))
         raise_first(before, f"y: lower ends below {transformation.least:g}", " An unknown end is -inf.", lower=lower)
         ends = np.column_stack([transform(lower, transformation), transform(upper, transformation)])
         raise_first(np.isnan(ends).any(axis=1), "func: NaN for ends of y", lower=lower, upper=upper)
@@ -198,7 +198,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         with np.errstate(over="ignore"):
             return self._transformation().backward(self.regressor_.predict(check_outer_features(self, X)))
 
-    @available_if(_regressor_has("predict_distribution"))
+    @available_if(_regressor_has("predict_distribution"))  # type: ignore[untyped-decorator]
     def predict_distribution(self, X: Any) -> TransformedDistribution:
         """Predict the distribution of the target for every row.
 
