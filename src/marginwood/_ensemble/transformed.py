@@ -175,7 +175,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         before = np.asarray((lower < transformation.least) & np.isfinite(lower))
         raise_first(before, f"y: lower ends below {transformation.least:g}", " An unknown end is -inf.", lower=lower)
         ends = np.column_stack([transform(lower, transformation), transform(upper, transformation)])
-        raise_first(np.isnan(ends).any(axis=1), "func: NaN for ends of y", lower=lower, upper=upper)
+        unknown = np.asarray(np.isnan(ends).any(axis=1))
+        raise_first(unknown, "func: NaN for ends of y", lower=lower, upper=upper)
         raise_first(
             ends[:, 0] > ends[:, 1], "func: expected an increasing function; it falls", lower=lower, upper=upper
         )
