@@ -5,6 +5,7 @@ case is known by its number: ``--first 1234 --cases 1`` runs it again.
 """
 
 import argparse
+import contextlib
 import copy
 import faulthandler
 import io
@@ -32,7 +33,7 @@ from marginwood.datasets import make_sine
 from marginwood.export import export_text, from_dict, to_dict
 
 sys.path.insert(0, str(Path(__file__).parent))
-from models import small_models  # noqa: E402 - beside this file, however it is run
+from models import small_models
 
 BATCH = 25
 SECONDS_PER_CASE = 10
@@ -40,7 +41,21 @@ MEMORY = 6 << 30
 
 INTEGERS = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 7, 2**20, 2**31 - 1, 2**31, 10**9, 2**63 - 1]
 FLOATS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0, 1e308, -1e308, 5e-324]
-DTYPES = ["bool", "int8", "int32", "int64", "uint8", "uint64", "float16", "float32", "float64", ">i4", ">f8", "U3", "S3"]
+DTYPES = [
+    "bool",
+    "int8",
+    "int32",
+    "int64",
+    "uint8",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    ">i4",
+    ">f8",
+    "U3",
+    "S3",
+]
 JUNK = [
     *(None, True, False, "", "x", "passthrough", "inf", [], (), {}, [[]], [None], {"a": 1}, 10**30, 1e400),
     *({CLASS: "os.system"}, {CLASS: "dict", "items": [1]}, {CLASS: "ndarray", "items": [[0]]}, {CLASS: []}),
@@ -96,7 +111,9 @@ def mutate_array(array, rng):
             if not array.dtype.names:
                 return array.astype(rng.choice(DTYPES))
             name = rng.choice(array.dtype.names)
-            types = [(field, rng.choice(DTYPES) if field == name else array.dtype[field]) for field in array.dtype.names]
+            types = [
+                (field, rng.choice(DTYPES) if field == name else array.dtype[field]) for field in array.dtype.names
+            ]
             return array.astype(types)
     if kind == 5:
         shapes = [(-1, 1), (1, -1), (1, 1, -1)] + ([()] if array.size == 1 else [])
@@ -165,10 +182,8 @@ def use(model):
         lambda: export_text(model),
         lambda: to_dict(model),
     ):
-        try:
+        with contextlib.suppress(Exception):  # a wrong parameter may be told when it is used
             read()
-        except Exception:  # noqa: S110 - a wrong parameter may be told when it is used
-            pass
 
 
 def run_case(number, plain, dictionaries, folder):
@@ -312,8 +327,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         failures = check_boosters(numbers) if args.boosters else check_states(numbers, Path(folder))
     for number, what in failures:
-        print(f"case {number}: {what}")
-    print(f"{args.cases} cases, {len(failures)} failures")
+        sys.stdout.write(f"case {number}: {what}\n")
+    sys.stdout.write(f"{args.cases} cases, {len(failures)} failures\n")
     return bool(failures)
 
 

@@ -124,8 +124,8 @@ def _encode_step(step: Any, name: str) -> str | ByteArray:
     except Exception as error:
         reason = str(error).strip().split("\n")[0]
         raise TypeError(
-            f"{name}: this step of the pipeline cannot be saved: {reason} Steps before the model may hold what skops.io "
-            "trusts by default: transformers of scikit-learn, without functions of your own."
+            f"{name}: this step of the pipeline cannot be saved: {reason} Steps before the model may hold what "
+            "skops.io trusts by default: transformers of scikit-learn, without functions of your own."
         ) from error
     return np.frombuffer(content, dtype=np.uint8)
 
@@ -184,6 +184,9 @@ def _decode_estimator(cls: type[Any], content: dict[str, Any]) -> Any:
         raise ValueError("a tree has no node table.")
     if tree is not None and tree.n_features != n_features:
         raise ValueError(f"a node table is for {tree.n_features} features, and its tree for {n_features!r:.60}.")
+    # XGBoost would take features that are not there for missing ones.
+    if "booster_" in content and content["booster_"].num_features() != n_features:
+        raise ValueError(f"a booster is for other features than its model, which is for {n_features!r:.60}.")
     if "feature_names_in_" in content:
         _check_names(content["feature_names_in_"], n_features)
     n_jobs = content.get("n_jobs")
@@ -192,7 +195,7 @@ def _decode_estimator(cls: type[Any], content: dict[str, Any]) -> Any:
             raise ValueError(f"n_jobs: expected an integer or None, got {n_jobs!r:.60}.")
         if n_jobs > (os.cpu_count() or 1):
             content["n_jobs"] = -1  # all processors of this machine, not as many threads as a file says
-    estimator = cls.__new__(cls)
+    estimator: Any = object.__new__(cls)
     vars(estimator).update(content)
     return estimator
 
@@ -247,10 +250,10 @@ def _decode_tree(nodes: Any, saw_missing: Any) -> IntervalTree:
 def _check_links(nodes: Nodes) -> None:
     """Raise unless the root is the first row and every other node is a child of one split before it."""
     splits = np.flatnonzero(nodes["children_left"] != LEAF)
-    left, right = nodes["children_left"][splits].astype(np.int64), nodes["children_right"][splits].astype(np.int64)
-    if (left <= splits).any() or (right <= splits).any() or max(left.max(initial=0), right.max(initial=0)) >= len(nodes):
+    left = nodes["children_left"][splits].astype(np.int64)
+    if (left <= splits).any() or (left + 1 >= len(nodes)).any():
         raise ValueError("children of a node point backwards or beyond the table.")
-    if (right != left + 1).any():
+    if (nodes["children_right"][splits] != left + 1).any():
         raise ValueError("a node's children are not neighbours.")
     if len(np.unique(left)) < len(left) or 2 * len(splits) + 1 != len(nodes):
         raise ValueError("a node has no parent, or two nodes share a child.")

@@ -59,7 +59,8 @@ def split_columns(X: Any, y: Any, sample_weight: Any, suffix: str = "") -> Colum
         came = f"shape {y.shape}" if hasattr(y, "shape") else type(y).__name__
         raise ValueError(f"y{suffix}: expected a Dask array or dataframe of two columns, lower and upper, got {came}.")
     if hasattr(y, "columns"):
-        return Columns(X, *(y[name] for name in y.columns), sample_weight)
+        lower, upper = (y[name] for name in y.columns)
+        return Columns(X, lower, upper, sample_weight)
     y = as_array(y, f"y{suffix}").rechunk({1: -1})
     if not hasattr(X, "columns"):
         X = as_array(X, f"X{suffix}")
@@ -83,9 +84,7 @@ def check_columns(columns: Columns, suffix: str = "") -> tuple[FloatArray, Float
     wrong_weight = is_wrong[:0] if weight is None else ~((weight >= 0) & (weight < np.inf))
     step = -(-n_rows // MAX_SAMPLE)
     sample = [column[::step] for column in (lower, upper, weight) if column is not None]
-    n_wrong, n_limits, n_wrong_weights, *sample = compute(
-        is_wrong.sum(), has_limit.sum(), wrong_weight.sum(), *sample
-    )
+    n_wrong, n_limits, n_wrong_weights, *sample = compute(is_wrong.sum(), has_limit.sum(), wrong_weight.sum(), *sample)
     if n_wrong:
         first = int(is_wrong.argmax())
         ends = f"lower={float(lower[first])}, upper={float(upper[first])}"

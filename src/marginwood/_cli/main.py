@@ -11,7 +11,6 @@ import logging
 import os
 import sys
 import warnings
-from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
@@ -117,11 +116,11 @@ def _open_streams() -> None:
     Nothing can be read from stdin and nothing can be written to stdout, which is an error; messages are lost.
     """
     if sys.stdin is None:
-        sys.stdin = Path(os.devnull).open()
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
     if sys.stdout is None:
-        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", closefd=False)  # noqa: PTH123, SIM115 - a descriptor
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", closefd=False)
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w")
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _give_up_output() -> None:

@@ -54,10 +54,14 @@ def write_whole(path: str | os.PathLike[str], content: bytes | memoryview) -> No
 
 def _replace(path: Path, content: bytes | memoryview) -> None:
     prefix = f".{path.name[:100]}."
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     _remove_abandoned(path.parent, prefix)
-    partial, file = _open_partial(path, prefix)
+    # Closed to others until it has the right permissions; a new file has those that the user's mask leaves.
+    partial, file = _open_partial(path, prefix, 0o666 if mode is None else 0o600)
     try:
         with file:
+            if mode is not None:
+                partial.chmod(mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -71,16 +75,11 @@ def _replace(path: Path, content: bytes | memoryview) -> None:
         raise
 
 
-def _open_partial(path: Path, prefix: str) -> tuple[Path, BinaryIO]:
-    """A new partial file, locked, with the permissions of the file that it will replace."""
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+def _open_partial(path: Path, prefix: str, mode: int) -> tuple[Path, BinaryIO]:
+    """A new partial file, which this process has locked."""
     while True:
         partial = path.with_name(f"{prefix}{secrets.token_hex(4)}.partial")
-        # Closed to others until it has the right permissions; a new file has those that the user's mask leaves.
-        opened = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
-        file = os.fdopen(opened, "wb")
-        if mode is not None:
-            partial.chmod(mode)
+        file = os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")
         # Another process may have found it before it was locked, and removed it.
         if _is_locked(file, otherwise=True) and partial.exists():
             return partial, file

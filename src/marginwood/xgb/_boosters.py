@@ -101,7 +101,9 @@ def _check_trees(model: dict[str, Any], n_features: int) -> dict[str, Any]:
     starts = _as_integers(model["iteration_indptr"]).tolist()
     if not n_parallel or starts != list(range(0, len(trees) + 1, n_parallel)) or starts[-1] != len(trees):
         raise ValueError("expected equally many trees in each round.")
-    categories = {"cats": {"enc": [], "feature_segments": [], "sorted_idx": []}} if "cats" in model else {}
+    categories: dict[str, Any] = (
+        {"cats": {"enc": [], "feature_segments": [], "sorted_idx": []}} if "cats" in model else {}
+    )
     return categories | {
         "gbtree_model_param": {"num_parallel_tree": str(n_parallel), "num_trees": str(len(trees))},
         "iteration_indptr": starts,
