@@ -322,8 +322,11 @@ def _columns(**arguments: Any) -> list[FloatArray]:
 def _pandas_intervals(y: Any) -> Any:
     """Return the pandas IntervalArray inside a pandas object of intervals, else None."""
     dtype = getattr(y, "dtype", None)
-    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    categories: Any = getattr(getattr(dtype, "categories", None), "dtype", None)
     if type(categories).__name__ == "IntervalDtype":
+        # pandas cannot cast to intervals of whole numbers if a value lies in none, which is NaN.
+        if getattr(categories.subtype, "kind", "") in "iu":
+            categories = type(categories)("float64", categories.closed)
         y = y.astype(categories)
     elif type(dtype).__name__ != "IntervalDtype":
         return None
