@@ -671,14 +671,14 @@ def test_progress_is_logged_when_asked_for(name, caplog):
     assert all(int(one[0]) < int(other[0]) for one, other in pairwise(counts))
 
 
-def test_a_journal_of_other_candidates_is_refused(tmp_path):
+def test_a_journal_of_a_long_grid_with_one_other_value_is_refused(tmp_path):
     X, y = make_problem()
     path = tmp_path / "journal"
     alphas = np.geomspace(1, 1e-3, 2000)
     settings = {"max_iter": 1000, "cv": 2, "checkpoint": path, "tol": 1e-3}
     L1IntervalRegressionCV(alphas=alphas, **settings).fit(X, y)
     alphas[1000] *= 1.0001
-    with pytest.raises(ValueError, match="other data or parameters: candidates differ"):
+    with pytest.raises(ValueError, match="other data or parameters: alphas differ"):
         L1IntervalRegressionCV(alphas=alphas, **settings).fit(X, y)
 
 

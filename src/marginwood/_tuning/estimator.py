@@ -41,6 +41,14 @@ __all__ = ["EnsembleSearchCV", "SearchCV"]
 NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state")
 
 
+def _describe(value: Any) -> str:
+    """A parameter in words that are the same in every process; long arrays would be printed without their middle."""
+    if isinstance(value, Mapping):
+        return str({name: _describe(values) for name, values in value.items()})
+    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
+    return re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+
+
 def _fit_and_record(estimator: Any, rows: Rows) -> list[WarningMessage]:
     """The warnings of a fit: in a thread they cannot point at the line of the user."""
     with catch_warnings(record=True) as found:
@@ -100,7 +108,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             folds = [OutOfBag(rows, scorer, weighted=weighted)]
         if points[0].values is None:
             folds = [Whole(rows), *folds]
-        with self._open_journal(rows, points, splits, seed) as journal:
+        with self._open_journal(rows, splits, seed) as journal:
             paths = run_pieces(points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
         self.n_splits_ = len(splits) or 1
         self.cv_results_, complexity = tabulate(points, paths, len(folds))
@@ -133,9 +141,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    def _open_journal(
-        self, rows: Rows, points: list[Point], splits: list[tuple[IntArray, IntArray]], seed: int | None
-    ) -> Any:
+    def _open_journal(self, rows: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
@@ -144,12 +150,8 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         header["cv"] = digest(*(part for split in splits for part in split)) if splits else "oob"
         for name, value in self.get_params(deep=False).items():
             if name not in NOT_IN_JOURNAL:
-                header[name] = re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+                header[name] = _describe(value)
         header["random_state"] = seed
-        # A long array is printed without its middle, hence all values once more.
-        values = [None if point.values is None else point.values.tolist() for point in points]
-        candidates = repr([[point.params for point in points], values])
-        header["candidates"] = digest(np.frombuffer(candidates.encode(), dtype=np.uint8))
         return Journal(self.checkpoint, header)
 
     def _refit(self, estimator: Any, rows: Rows) -> Any:
