@@ -17,15 +17,19 @@ LAYERS = (
     {"_support", "_core", "_version"},
     {"intervals"},
     {"losses"},
-    {"metrics", "datasets", "_solver", "distributions"},
+    {"datasets", "_solver", "distributions"},
+    {"metrics"},
     {"_base"},
-    {"_validation", "_paths"},
+    {"_validation", "_paths", "_predictive"},
     {"_trees", "_linear", "xgb"},
     {"_baselines", "xgb_dask"},
     {"_tuning"},
+    {"_archive"},
+    {"_states"},
+    {"_persistence"},
     {"_ensemble", "conformal"},
-    {"model_selection", "_warmup", "_states"},
-    {"_persistence", "_fitted"},
+    {"model_selection", "_warmup"},
+    {"_fitted"},
     {"_drawing"},
     {"export", "plotting", "report"},
     {"_cli"},
@@ -322,8 +326,27 @@ def test_an_exception_silences_exactly_what_it_names():
     assert find_large_things(source, {"tree.py: grow": "a reason"}) == ["tree.py:63: prune has 70 lines"]
 
 
-def test_the_map_names_every_module():
+def read_map():
+    """The lines of the map in ARCHITECTURE.md."""
     text = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    return text.partition("src/marginwood/\n")[2].partition("tests/")[0].splitlines()
+
+
+def test_the_map_names_every_module():
+    text = " ".join(read_map()) + " "
     modules = [path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "_cli"]
     missing = [path.name for path in modules if not path.stem.startswith("__") and f" {path.name} " not in text]
     assert not missing
+
+
+def test_the_map_follows_the_layers():
+    lines = [line for line in read_map() if line.startswith("  ") and not line.startswith("   ")]
+    rooms = [line.split()[0].removesuffix("/").removesuffix(".py") for line in lines]
+    assert set(rooms) == {Source(path.name, "", None).room for path in PACKAGE.iterdir()} - {
+        "__init__",
+        "__main__",
+        "__pycache__",
+        "py.typed",
+    }
+    layers = [LAYER_OF[room] for room in rooms]
+    assert layers == sorted(layers)

@@ -15,11 +15,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+import _marginwood_command
 import marginwood
 from conftest import PATIENCE
 from marginwood import export
 from marginwood._cli.main import COMMANDS, main
+from marginwood._cli.models import available_models
 from marginwood.datasets import make_sine
+from pipelines import FRAME, fit_pipeline
 
 SRC = Path(marginwood.__file__).parents[1]
 NAMES = ["dose (mg)", "age", "x3", "x4"]
@@ -149,17 +152,17 @@ def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
     assert first_model.selection == "1se"
 
 
-@pytest.mark.parametrize("model", ["tree", "forest", "boosting", "linear"])
+@pytest.mark.parametrize("model", available_models())
 @pytest.mark.parametrize("verb", ["fit", "tune"])
 def test_every_model_is_fitted_tuned_shown_and_scored(call, folder, tmp_path, verb, model):
-    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting") else [])]
+    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting", "xgb") else [])]
     code, _, log = call(verb, folder / "train.csv", *TARGET, "--model", model, *size, "--out", tmp_path / "m.mw", "-q")
     assert (code, log) == (0, "")
     assert list(marginwood.load(tmp_path / "m.mw").feature_names_in_) == NAMES
     for words in (["show", tmp_path / "m.mw"], ["evaluate", tmp_path / "m.mw", folder / "train.csv"]):
         code, out, log = call(*words)
         assert code == 0, log
-        assert "age" in out or "interval" in out
+        assert "age" in out or "interval" in out or model == "constant"
     assert call("report", tmp_path / "m.mw", folder / "train.csv", "--out", tmp_path / "r.html")[0] == 0
 
 
@@ -219,6 +222,28 @@ def test_a_model_without_names_takes_columns_by_place(call, tmp_path):
     assert "takes 2 columns, got 3" in log
 
 
+def test_a_pipeline_predicts_from_columns_of_text(call, monkeypatch, tmp_path):
+    pipeline = fit_pipeline(marginwood.MaxMarginIntervalTree(max_depth=4))
+    header = {"feature_names": ["town", "age", "dose"], "notes": {}, "version": "1"}
+    for name in ("predict", "show"):
+        monkeypatch.setattr(f"marginwood._cli.{name}.load_with_header", lambda _: (pipeline, header))
+    FRAME[["dose", "town", "age"]].assign(other="x").to_csv(tmp_path / "new.csv", index=False)
+    code, out, _ = call("predict", "m.mw", tmp_path / "new.csv", "--optimal-interval")
+    assert code == 0
+    values = np.array([line.split(",") for line in out.splitlines()[1:]], dtype=float)
+    np.testing.assert_array_equal(values[:, 0], pipeline.predict(FRAME))
+    ends = pipeline[-1].predict_optimal_interval(pipeline[:-1].transform(FRAME))
+    np.testing.assert_array_equal(values[:, 1:], ends)
+    code, out, _ = call("show", "m.mw")
+    assert out.startswith("ColumnTransformer > MaxMarginIntervalTree, saved by")
+    assert "|-- town_Köln <= 0.50" in out
+    FRAME[["dose", "town"]].to_csv(tmp_path / "short.csv", index=False)
+    code, _, log = call("predict", "m.mw", tmp_path / "short.csv")
+    assert (code, "no column named 'age'; there are: dose, town" in log) == (1, True)
+    code, _, log = call("show", "m.mw", "--format", "sql")
+    assert (code, "to_sql predicts from the columns of the data" in log) == (1, True)
+
+
 @pytest.mark.parametrize("verb", ["tune", "benchmark"])
 def test_tune_and_benchmark_tune_with_the_default_folds_of_estimators(call, folder, monkeypatch, tmp_path, verb):
     def tell_folds(model, *_):
@@ -251,7 +276,7 @@ def test_demo_shows_the_tree_the_scores_and_a_picture(tmp_path):
 
 def test_warmup_runs_every_kernel_that_python_calls():
     assert run("warmup").returncode == 0
-    marginwood._warmup()
+    marginwood.warmup()
     core = [module for name, module in sys.modules.items() if name.startswith("marginwood._core.")]
     kernels = {value for module in core for value in vars(module).values() if hasattr(value, "signatures")}
     called = [kernel for kernel in kernels if not kernel.targetoptions.get("no_cpython_wrapper")]
@@ -368,6 +393,78 @@ def test_show_prints_the_model_in_other_forms(call, folder):
     assert cut == f"{export.export_graphviz(tree, max_depth=1)}\n"
     code, _, log = call("show", folder / "tree.mw", "--format", "sql", "--max-depth", 1)
     assert (code, "--max-depth cannot be set for --format sql" in log) == (2, True)
+
+
+HOSTILE = "\x1b]0;owned\x07\x9b2J\u202e"
+ESCAPED = r"\x1b]0;owned\x07\x9b2J\u202e"
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A table and a model whose columns are named to take over a terminal; the model's notes are, too."""
+    (tmp_path / "hostile.csv").write_text(f"{HOSTILE},b,lo,up\n1,2,0,1\n3,4,5,6\n5,x\x1b[2J,8,9\n", encoding="utf-8")
+    tree = marginwood.MaxMarginIntervalTree().fit([[1.0, 2], [3, 4]], [(0, 1), (5, 6)])
+    tree.feature_names_in_ = np.array([HOSTILE, "b"], dtype=object)
+    notes = {"data": HOSTILE, "rows": HOSTILE, "censoring": {HOSTILE: 1}, "target": {"lower": HOSTILE}}
+    marginwood.save(tree, tmp_path / "m.mw", notes=notes)
+    return tmp_path
+
+
+def assert_tame(text):
+    assert not {character for character in text if not character.isprintable()} - {"\n"}
+
+
+@pytest.mark.parametrize("form", ["text", "rules", "dot", "latex", "json"])
+def test_no_name_of_a_model_file_reaches_a_terminal_as_it_is(call, hostile, form):
+    code, out, _ = call("show", hostile / "m.mw", "--format", form)
+    assert code == 0
+    assert_tame(out)
+    if form == "text":
+        assert out.count(ESCAPED) == 7  # data, rows, censoring, target, importances, both sides of the split
+    assert "owned" in out
+
+
+@posix
+def test_names_in_sql_are_exact_for_programs_and_escaped_for_terminals(hostile):
+    import pty
+
+    words = ["show", hostile / "m.mw", "--format", "sql"]
+    expected = export.to_sql(marginwood.load(hostile / "m.mw"))
+    assert HOSTILE in expected
+    assert run(*words).stdout.decode() == f"{expected}\n"
+    terminal, inner = pty.openpty()
+    assert run(*words, capture_output=False, stdout=inner).returncode == 0
+    os.close(inner)
+    shown = os.read(terminal, 65536).decode().replace("\r\n", "\n")
+    os.close(terminal)
+    assert_tame(shown)
+    assert ESCAPED in shown
+
+
+def test_no_name_of_a_table_reaches_a_terminal_through_an_error(call, hostile):
+    table, model = hostile / "hostile.csv", hostile / "out.mw"
+    for words, part in [
+        (["fit", table, "--lower", "nothing", "--upper", "up", "--out", model], f"there are: {ESCAPED}, b"),
+        (["fit", table, *TARGET, "--out", model], r"row 2: 'x\x1b[2J' is not a number"),
+        (["fit", table, *TARGET, "--features", HOSTILE, HOSTILE + "x", "--out", model], "no column named"),
+        (["fit", hostile / f"{HOSTILE}.csv", *TARGET, "--out", model], f"{ESCAPED}.csv: No such file"),
+        (["show", table], "not a model file"),
+        (["fit", table, *TARGET, "--out", model, "--model", HOSTILE], "invalid choice"),
+    ]:
+        code, out, log = call(*words)
+        assert code in (1, 2)
+        assert_tame(out + log)
+        assert part in log
+    assert_tame(call("fit", table, "--lower", "nothing", "--upper", "up", "--out", model, "--debug")[2])
+
+
+def test_no_name_reaches_a_terminal_through_the_log(call, hostile):
+    table = hostile / f"{HOSTILE}.csv"
+    (hostile / "hostile.csv").rename(table)
+    code, _, log = call("fit", table, *TARGET, "--features", HOSTILE, "--out", hostile / f"{HOSTILE}.mw")
+    assert code == 0
+    assert_tame(log)
+    assert log.count(ESCAPED) >= 2
 
 
 @posix
@@ -487,3 +584,58 @@ def test_without_matplotlib_a_benchmark_prints_its_table(call, folder, monkeypat
     assert "constant" in out
     assert "no picture" in log
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_xgboost_the_user_is_told_what_to_install(call, folder, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    code, _, log = call("fit", folder / "train.csv", *TARGET, "--model", "xgb", "--out", tmp_path / "m.mw")
+    assert code == 1
+    assert log.splitlines()[-1] == 'marginwood: error: marginwood.xgb needs XGBoost: pip install "marginwood[xgboost]".'
+
+
+def test_more_threads_than_processors_are_all_processors(call, folder, tmp_path):
+    words = ["fit", folder / "train.csv", *TARGET, "--model", "forest", "--n-estimators", 5, "--n-jobs", 100_000]
+    assert call(*words, "--out", tmp_path / "m.mw")[0] == 0
+    assert marginwood.load(tmp_path / "m.mw").n_jobs == os.cpu_count()
+
+
+@posix
+def test_a_closed_stdout_is_an_error_for_what_prints_and_for_nothing_else(folder, tmp_path):
+    def run_closed(stream, *words):
+        script = f'"$@" {stream}&-'
+        words = ["sh", "-c", script, "sh", *command(*words)]
+        return subprocess.run(words, check=False, capture_output=True, timeout=120, env=environment())
+
+    for words in (["predict", folder / "tree.mw", folder / "new.csv"], ["show", folder / "tree.mw"]):
+        assert_one_line(run_closed(">", *words), 1, "standard output is closed")
+    words = ["fit", folder / "train.csv", *TARGET, "--out", tmp_path / "m.mw"]
+    assert run_closed(">", *words).returncode == 0
+    assert run_closed("2>", *words).returncode == 0
+    marginwood.load(tmp_path / "m.mw")
+    assert run_closed("2>", "show", tmp_path / "none.mw").returncode == 1
+    assert_one_line(run_closed("<", "predict", folder / "tree.mw", "-"), 1, "stdin: empty")
+
+
+INTERRUPTED = "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.sigtimedwait([], 60)"
+
+
+@posix
+def test_ctrl_c_during_start_up_ends_the_command_without_a_word(tmp_path):
+    (tmp_path / "numpy.py").write_text(INTERRUPTED)  # the first thing that the package imports
+    words = [sys.executable, "-c", "import _marginwood_command as command; command.main()"]
+    paths = environment() | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SRC)])}
+    result = subprocess.run(words, check=False, capture_output=True, timeout=120, env=paths)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_the_command_runs_the_command_line_with_ctrl_c_as_it_was(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    arguments = sys.argv
+    try:
+        sys.argv = ["marginwood", "--version"]
+        with pytest.raises(SystemExit, match="0"):
+            _marginwood_command.main()
+    finally:
+        sys.argv = arguments
+    assert capsys.readouterr().out == f"marginwood {marginwood.__version__}\n"
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,29 +1,19 @@
-"""What all drawings of a tree share: the tree, its places and words."""
+"""What all drawings share: the places and words of a tree, the surface of a search."""
 
 from math import inf, nan
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 
-from marginwood import IntervalDummyRegressor, MaxMarginIntervalTree
-from marginwood._drawing import Place, answer, condition, places, read_tree
-from trees import ENSEMBLES, X, chain, y
+from marginwood import MaxMarginIntervalTree
+from marginwood._drawing import Place, answer, condition, make_surface, places, surface_levels, survey
+from marginwood._fitted import Search
+from trees import chain
 
 
 def stairs():
     """Two splits: the root's right child is split again."""
-    return read_tree(MaxMarginIntervalTree().fit([[1], [3], [5]], [0.0, 6.0, 7.0]))
-
-
-def test_what_is_no_fitted_tree_is_refused():
-    with pytest.raises(NotFittedError):
-        read_tree(MaxMarginIntervalTree())
-    with pytest.raises(TypeError, match=r"tree: expected one tree, got a .*Forest; pass one of its estimators_"):
-        read_tree(ENSEMBLES[0])
-    with pytest.raises(TypeError, match=r"expected a MaxMarginIntervalTree.*got a IntervalDummyRegressor"):
-        read_tree(IntervalDummyRegressor().fit(np.nan_to_num(X), y))
-    assert read_tree(ENSEMBLES[0].estimators_[0]) is ENSEMBLES[0].estimators_[0].tree_
+    return MaxMarginIntervalTree().fit([[1], [3], [5]], [0.0, 6.0, 7.0]).tree_
 
 
 def test_parents_come_before_their_children_and_the_left_before_the_right():
@@ -67,3 +57,50 @@ def test_every_other_split_is_put_as_the_comparison():
     assert condition(split, "dose", "<= 0.5") == "dose <= 0.5"
     split["threshold"], split["missing_go_to_left"] = inf, True
     assert condition(split, "dose", "<= inf") == "dose <= inf"
+
+
+def test_a_surface_shows_the_nearest_candidate_of_each_margin_the_best_of_ties_and_the_chosen_one():
+    margin = np.array([0.0, 0, 0, 0, 0, 1, 1])
+    alpha = np.array([0.0, 1, 1, 1, inf, 0.5, inf])
+    score = np.array([-3.0, nan, -2, -1, -4, -5, -6])
+    levels, nobody = surface_levels(alpha), np.zeros(7, dtype=bool)
+    assert levels.tolist() == [0, 0.5, 1, inf]
+    surface = make_surface(margin, alpha, score, nobody, levels)
+    assert surface.candidates.tolist() == [[0, 3, 3, 4], [5, 5, 5, 6]]
+    assert surface.chosen is None
+    chosen = make_surface(margin, alpha, score, np.arange(7) == 2, levels)
+    assert chosen.candidates.tolist() == [[0, 3, 2, 4], [5, 5, 5, 6]]
+    assert chosen.chosen == (0, 2)
+    near = make_surface(margin, alpha, score, nobody, levels, reach=1e-9)
+    assert near.candidates.tolist() == [[0, -1, 3, 4], [-1, 5, -1, 6]]
+
+
+def test_a_surface_of_many_alphas_keeps_both_ends_and_subnormal_numbers():
+    alpha = np.concatenate([[0.0, inf], np.geomspace(5e-324, 1e300, 500)])
+    levels = surface_levels(alpha)
+    assert len(levels) <= 42
+    assert levels[[0, 1, -2, -1]].tolist() == [0, 5e-324, 1e300, inf]
+    surface = make_surface(np.zeros(502), alpha, -alpha, alpha == 5e-324, levels)
+    np.testing.assert_array_equal(alpha[surface.candidates[0, [0, 1, -2, -1]]], levels[[0, 1, -2, -1]])
+
+
+def tried(**columns):
+    columns = {name: np.asarray(column) for name, column in columns.items()}
+    score = np.arange(len(columns["param_margin"]), dtype=float)
+    return Search(columns | {"mean_test_score": score}, 3, "score", 2)
+
+
+def test_a_survey_of_a_grid_shows_what_was_tried_and_numbers_it_as_the_search_does():
+    grid = tried(param_margin=[0.0, 0.0, 0.5, 0.5], param_max_depth=[1, 9, 1, 3], param_loss=list("abab"))
+    surface = survey(grid, np.array([1, 2, 3]), grid.numbers("max_depth"), np.array([1.0, 3.0, 9.0]))
+    assert surface.candidates.tolist() == [[-1, -1, 1], [2, 3, -1]]
+    assert surface.chosen == (1, 1)
+
+
+def test_a_survey_of_a_path_fills_every_cell_with_the_nearest_candidate():
+    path = tried(param_margin=[0.0, 0.0, 0.5, 0.5], param_ccp_alpha=[0.1, inf, 0.3, inf], n_leaves=[3, 1, 4, 1])
+    level = path.numbers("ccp_alpha")
+    assert survey(path, np.arange(4), level, surface_levels(level)).candidates.tolist() == [[0, 0, 1], [2, 2, 3]]
+    stages = tried(param_margin=np.zeros(1000), param_n_estimators=np.arange(1000) + 1)
+    level = stages.numbers("n_estimators")
+    assert (survey(stages, np.arange(1000), level, surface_levels(level)).candidates >= 0).all()

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 from sklearn.tree import export_graphviz, plot_tree
 
-from marginwood import MaxMarginIntervalTree, export, export_text
+from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, MaxMarginIntervalTreeCV, export, export_text
+from marginwood._support.text import printable
+from pipelines import FRAME, NAMES, TARGET, fit_pipeline
 from trees import chain
 
 
@@ -142,3 +145,48 @@ def test_scikit_learn_plots_the_tree_once_its_check_of_types_is_off():
     assert any("dose <= 1.5" in text for text in texts)
     assert sum("value = 8.5" in text for text in texts) == 1
     pyplot.close(figure)
+
+
+@pytest.mark.parametrize(
+    "model", [MaxMarginIntervalTree(max_depth=3), MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5])]
+)
+@pytest.mark.parametrize("draw", [export_text, export.export_graphviz, export.export_latex, export.to_rules])
+def test_a_pipeline_is_drawn_by_its_last_step_with_the_names_that_the_steps_give(draw, model):
+    pipeline = fit_pipeline(model)
+    assert draw(pipeline) == draw(pipeline[-1], feature_names=NAMES)
+    assert draw(pipeline, feature_names=list("abcde")) == draw(pipeline[-1], feature_names=list("abcde"))
+
+
+def test_rules_of_a_pipeline_speak_of_the_encoded_values():
+    text = "\n".join(map(str, export.to_rules(fit_pipeline(MaxMarginIntervalTree()))))
+    assert "town_Köln <= 0.5" in text
+    assert "dose" in text
+
+
+FORMS = [export.to_sql, export.to_onnx, export.to_shap, export.to_dict]
+
+
+@pytest.mark.parametrize("export_to", FORMS)
+def test_forms_that_predict_from_columns_refuse_a_pipeline_that_changes_them(export_to):
+    if export_to is export.to_onnx:
+        pytest.importorskip("onnx")
+    with pytest.raises(ValueError, match=rf"^model: {export_to.__name__} predicts.*\(ColumnTransformer\).*model\[-1\]"):
+        export_to(fit_pipeline(MaxMarginIntervalForest(2, random_state=0)))
+
+
+@pytest.mark.parametrize("export_to", FORMS)
+def test_forms_that_predict_from_columns_take_a_pipeline_that_leaves_them(export_to):
+    if export_to is export.to_onnx:
+        pytest.importorskip("onnx")
+    frame = FRAME[["age", "dose"]]
+    pipeline = Pipeline([("nothing", "passthrough"), ("tree", MaxMarginIntervalTree(max_depth=2))]).fit(frame, TARGET)
+    assert str(export_to(pipeline)) == str(export_to(pipeline[-1]))
+
+
+@pytest.mark.parametrize("draw", [export_text, export.export_graphviz, export.export_latex])
+def test_a_drawing_holds_no_control_characters(draw):
+    for name in ("\x1b[2J", "a\x9bb", "\u202eevil", "bell\x07", "\ud800"):
+        text = draw(dose_tree(), feature_names=[name])
+        assert printable(text) == text
+        rules = "\n".join(map(str, export.to_rules(dose_tree(), feature_names=[name])))
+        assert printable(rules) == rules

@@ -101,7 +101,7 @@ def test_input_and_output_are_named():
 def test_what_cannot_be_exported_is_refused(monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(MaxMarginIntervalBoosting())
-    with pytest.raises(TypeError, match=r"expected a MaxMarginIntervalTree.*got a LinearRegression"):
+    with pytest.raises(TypeError, match=r"expected a fitted tree.*got LinearRegression"):
         to_onnx(LinearRegression())
     monkeypatch.setattr(marginwood.export._onnx, "MAX_LEAVES", 3)
     with pytest.raises(ValueError, match="trees of up to 3 leaves, got"):

@@ -137,5 +137,5 @@ def test_what_cannot_be_explained_is_refused():
         to_shap(MaxMarginIntervalForest(n_estimators=2, aggregation="median").fit(X, y))
     with pytest.raises(NotFittedError):
         to_shap(MaxMarginIntervalForest())
-    with pytest.raises(TypeError, match="expected a MaxMarginIntervalTree"):
+    with pytest.raises(TypeError, match="expected a fitted tree"):
         to_shap(chain)

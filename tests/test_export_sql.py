@@ -150,5 +150,5 @@ def test_what_sql_cannot_say_is_refused():
         to_sql(TREES[0], feature_names=["a", "b", "c\0"])
     with pytest.raises(NotFittedError):
         to_sql(MaxMarginIntervalForest())
-    with pytest.raises(TypeError, match=r"expected a MaxMarginIntervalTree.*MaxMarginIntervalForest.*LinearRegression"):
+    with pytest.raises(TypeError, match=r"expected a fitted tree.*forest or boosting.*LinearRegression"):
         to_sql(LinearRegression())

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 
+from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.metrics import (
     d_calibration,
     integrated_interval_brier_score,
@@ -25,37 +26,14 @@ INF = np.inf
 WHOLE_LINE = (-INF, INF)
 
 
-class Pieces:
-    """One cdf for all rows, or one per row: straight from level to level at its knots, with steps where they repeat."""
-
-    def __init__(self, knots, levels):
-        self.knots, self.levels = np.asarray(knots, float), np.asarray(levels, float)
-
-    def cdf(self, t):
-        rows = np.broadcast_to(self.knots, (len(t), self.knots.shape[-1]))
-        levels = np.broadcast_to(self.levels, rows.shape)
-        return np.array([self._at(*row) for row in zip(t, rows, levels, strict=True)])
-
-    @staticmethod
-    def _at(t, knots, levels):
-        after = np.searchsorted(knots, t, side="right")
-        if after == 0:
-            return 0.0
-        if after == len(knots) or knots[after - 1] == t:
-            return levels[after - 1]
-        share = (t - knots[after - 1]) / (knots[after] - knots[after - 1])
-        return levels[after - 1] + share * (levels[after] - levels[after - 1])
-
-
 def steps(values, masses):
-    """Steps of some masses at some values: every knot twice, before and after its step."""
-    values, masses = np.asarray(values, float), np.asarray(masses, float)
-    after = np.cumsum(masses, axis=-1)
-    levels = np.stack([after - masses, after], axis=-1)
-    return Pieces(np.repeat(values, 2, axis=-1), levels.reshape(*masses.shape[:-1], -1))
+    """One distribution per row, of some masses at some values."""
+    n_rows, n_steps = np.shape(masses)
+    support = np.repeat(np.ravel(values), 2).reshape(-1, 2)
+    return IntervalDistribution(support, np.ravel(masses), offsets=n_steps * np.arange(n_rows + 1))
 
 
-class Survival:
+class OnlyCdf:
     """Only a cdf."""
 
     def __init__(self, distribution):
@@ -149,13 +127,24 @@ def test_the_crps_of_steps_is_that_of_sums_over_pieces(problem, span):
     assert_allclose(value, np.average(expected, weights=weight), rtol=1e-9, atol=1e-12)
 
 
-def test_the_crps_of_straight_pieces_is_that_of_numerical_integration():
-    knots, levels = np.array([-1.0, 0.5, 0.5, 2.0, 4.0]), np.array([0.0, 0.2, 0.5, 0.5, 1.0])
-    distribution = Pieces(knots, levels)
+def test_the_crps_of_masses_in_wide_support_intervals_is_that_of_numerical_integration():
+    single = IntervalDistribution([(-1.0, 0.5), (0.5, 0.5), (2.0, 4.0)], [0.2, 0.3, 0.5])
     y = np.array([[0.0, 1.0], [0.7, 0.7], [-INF, 3.0], [3.0, INF], [-5.0, -4.0], [6.0, 7.0]])
-    expected = [quad_crps(lambda t: distribution.cdf([t])[0], *limits, breaks=knots) for limits in y]
+    expected = [quad_crps(single.cdf, *limits, breaks=(-1.0, 0.5, 2.0, 4.0)) for limits in y]
     for i, limits in enumerate(y):
-        assert_allclose(interval_crps([limits], distribution), expected[i], rtol=1e-9)
+        assert_allclose(interval_crps([limits], single), expected[i], rtol=1e-9)
+    assert_allclose(interval_crps(y, single), np.mean(expected), rtol=1e-9)
+
+
+def test_the_crps_of_many_rows_is_the_mean_of_theirs():
+    rng = np.random.default_rng(0)
+    n_steps = rng.integers(1, 30, size=300)
+    support = np.concatenate([np.sort(rng.normal(size=2 * k)).reshape(-1, 2) for k in n_steps])
+    mass = np.concatenate([rng.dirichlet(np.ones(k)) for k in n_steps])
+    distribution = IntervalDistribution(support, mass, offsets=np.append(0, np.cumsum(n_steps)))
+    y = np.sort(rng.normal(size=(300, 2)), axis=1)
+    each = [interval_crps(y[[i]], distribution[[i]]) for i in range(300)]
+    assert_allclose(interval_crps(y, distribution), np.mean(each), rtol=1e-12)
 
 
 @given(step_problems())
@@ -176,16 +165,18 @@ def test_the_true_value_has_at_least_the_crps_of_its_interval(problem):
 
 
 def test_mass_beyond_all_values_is_refused_unless_the_span_ends_before():
-    unfinished = steps([1.0, 2.0], [0.5, 0.25])
-    with pytest.raises(
-        ValueError, match=r"mass above all finite values in 1 of 2 rows \(first: row 1, mass=0.25\).*span"
-    ):
-        interval_crps([(0, INF), (0, 1)], unfinished)
-    assert_allclose(interval_crps([(1, 1)], unfinished, span=(0, 4)), 0.5**2 + 2 * 0.25**2)
-    from_below = Pieces([1.0, 1.0], [0.5, 1.0])
-    from_below.cdf = lambda t: np.where(t < 1, 0.5, 1.0)
-    with pytest.raises(ValueError, match=r"mass below all finite values in 1 of 1 rows"):
-        interval_crps([(0, INF)], from_below)
+    above = IntervalDistribution([(1.0, 1.0), (2.0, 2.0), (3.0, INF)], [0.5, 0.25, 0.25])
+    message = r"mass beyond all finite values in 1 of 2 rows \(first: row 1, lower=0.0, upper=1.0\).*pass span"
+    with pytest.raises(ValueError, match=message):
+        interval_crps([(0, INF), (0, 1)], above)
+    assert_allclose(interval_crps([(1, 1)], above, span=(0, 4)), 0.5**2 + 2 * 0.25**2)
+    assert interval_crps([(0, INF)], above) == 0
+    below = IntervalDistribution([(-INF, 1.0), (2.0, 2.0)], [0.5, 0.5])
+    with pytest.raises(ValueError, match=r"mass beyond all finite values in 1 of 1 rows"):
+        interval_crps([(0, INF)], below)
+    assert_allclose(interval_crps([(4, INF)], below, span=(0, 9)), 2 * 0.5**2 + 2)
+    nowhere = IntervalDistribution([(-INF, INF)], [1.0])
+    assert interval_crps([(4, 5)], nowhere, span=(0, 9)) > 0
 
 
 def test_tails_too_heavy_to_integrate_are_refused():
@@ -281,6 +272,17 @@ def test_the_brier_score_of_a_censored_row_uses_the_reference_inside_of_its_inte
             assert_allclose(score, (status - stats.norm.sf(time, 0.2)) ** 2, rtol=1e-7, atol=1e-12)
 
 
+def test_the_status_of_a_row_in_a_tail_of_the_reference_keeps_its_digits():
+    sure = steps([[0.0]], [[1.0]])
+    beyond = stats.norm.sf([10.0, 10.05, 11.0])
+    expected = (beyond[1] - beyond[2]) / (beyond[0] - beyond[2])
+    assert 0.5 < expected < 0.7
+    # By symmetry the status is one minus that of the other tail, and so is what is predicted.
+    for sign in (-1, 1):
+        y, time = [sorted([sign * 10.0, sign * 11.0])], sign * 10.05
+        assert_allclose(interval_brier_score(y, sure, time, reference=stats.norm()), expected**2, rtol=1e-6)
+
+
 def test_a_row_that_the_reference_knows_nothing_about_is_left_out():
     y, distribution, reference = [(5.0, 7.0), (0.0, 1.0)], stats.norm([0.0, 1.0]), stats.uniform(0, 2)
     second = interval_brier_score(y[1:], stats.norm([1.0]), 6.0, reference=reference)
@@ -313,6 +315,28 @@ def test_the_integrated_brier_score_without_censoring_is_the_crps_per_length():
     crps = interval_crps(y, distribution, span=span)
     value = integrated_interval_brier_score(y, distribution, np.linspace(*span, 4001), reference=stats.norm())
     assert_allclose(value, crps / (span[1] - span[0]), rtol=1e-3)
+
+
+def test_the_reference_is_the_estimate_from_the_target_unless_another_is_given():
+    y, distribution, weight = normal_problem(n=30)
+    y = np.vstack([y, [-INF, INF]])
+    distribution, weight = stats.norm(np.linspace(-1, 1, 31)), np.append(weight, 1.0)
+    times = [-0.5, 0.1, 0.9]
+    default = interval_brier_score(y, distribution, times, sample_weight=weight)
+    own = turnbull(y[:-1], weight[:-1])
+    assert_allclose(interval_brier_score(y, distribution, times, reference=own, sample_weight=weight), default)
+    other = interval_brier_score(y, distribution, times, reference=turnbull(y[:10] + 1), sample_weight=weight)
+    assert np.abs(other - default).max() > 1e-3
+    with pytest.raises(ValueError, match="y_true: no row of positive weight has a finite limit"):
+        interval_brier_score(y[[-1]], stats.norm([0.0]), 0.0)
+
+
+def test_the_status_of_a_row_includes_steps_of_the_reference_at_its_limits():
+    # Two thirds of the mass in [1, 3] lie at 1, which an interval holds and a right-censored row does not.
+    reference = IntervalDistribution([(1.0, 1.0), (3.0, 3.0)], [2 / 3, 1 / 3])
+    sure = steps([[9.0]], [[1.0]])
+    assert_allclose(interval_brier_score([(1, 3)], sure, 2.0, reference=reference), (1 / 3 - 1) ** 2)
+    assert_allclose(interval_brier_score([(1, INF)], sure, 2.0, reference=reference), 0.0, atol=1e-15)
 
 
 # D-calibration
@@ -420,20 +444,23 @@ def test_something_that_is_not_a_distribution_is_refused(score):
 @scores
 def test_a_distribution_of_other_rows_is_refused(score):
     class TwoRows:
-        knots = (0.0, 1.0)
-        cdf = staticmethod(lambda _t: np.zeros(2) + 0.5)
+        cdf = sf = staticmethod(lambda _t: np.zeros(2) + 0.5)
 
+    y = [(0, 1), (1, 2), (3, 4)]
     with pytest.raises(ValueError, match=r"distribution: expected cdf\(t\) to take 3 values, .*; got shape \(2,\)"):
-        score([(0, 1), (1, 2), (3, 4)], TwoRows())
+        score(y, TwoRows())
+    with pytest.raises(ValueError, match="distribution: expected 3 rows, one for each row of y_true; got 2"):
+        score(y, steps([[1.0], [2.0]], [[1.0], [1.0]]))
 
 
 @scores
 @pytest.mark.parametrize("value", [np.nan, 1.5, -0.1])
 def test_a_cdf_that_is_not_a_probability_is_refused(score, value):
-    distribution = Pieces([0.0], [1.0])
-    distribution.cdf = lambda t: np.where(np.arange(len(t)) == 1, value, 0.5)
+    class Wrong:
+        cdf = sf = staticmethod(lambda t: np.where(np.arange(len(t)) == 1, value, 0.5))
+
     with pytest.raises(ValueError, match=r"distribution: cdf is not a probability in 1 of 2 rows .first: row 1"):
-        score([(0, 1), (1, 2)], distribution)
+        score([(0, 1), (1, 2)], Wrong())
 
 
 @scores
@@ -451,16 +478,25 @@ def test_impossible_targets_and_weights_are_refused_by_name(score):
         (lambda y, d: interval_log_loss(y, d, floor="a"), TypeError, r"floor: expected a number"),
         (lambda y, d: interval_crps(y, d, span=(1, 1)), ValueError, r"span: expected a pair .* got \(1, 1\)"),
         (lambda y, d: interval_crps(y, d, span=3), ValueError, r"span: expected a pair"),
-        (lambda y, _: interval_crps(y, Pieces([], [])), ValueError, r"expected knots of shape \(m,\) or \(1, m\)"),
-        (lambda y, _: interval_crps(y, Pieces([2, 1], [0, 1])), ValueError, "expected finite knots in rising order"),
-        (lambda y, d: interval_crps(y, Survival(d)), TypeError, "expected an object with a method sf|ppf"),
+        (lambda y, d: interval_crps(y, OnlyCdf(d)), TypeError, "distribution: expected an object with a method sf"),
+        (lambda _, d: interval_log_loss([1.0], OnlyCdf(d)), TypeError, "expected an object with a method pdf"),
         (lambda y, d: interval_brier_score(y, d, [], reference=d), ValueError, r"times: expected a number or shape"),
         (lambda y, d: interval_brier_score(y, d, INF, reference=d), ValueError, "times: NaN or infinite"),
-        (lambda y, d: interval_brier_score(y, d, 1, reference=None), TypeError, "reference: expected an object"),
+        (lambda y, d: interval_brier_score(y, d, 1, reference=0), TypeError, "reference: expected an object"),
         (
             lambda y, d: integrated_interval_brier_score(y, d, [1, 1], reference=d),
             ValueError,
-            "times: expected at least two finite, strictly rising numbers",
+            r"times: not greater than the one before in 1 of 2 rows \(first: row 1, times=1.0\)",
+        ),
+        (
+            lambda y, d: integrated_interval_brier_score(y, d, [1], reference=d),
+            ValueError,
+            r"times: expected shape \(m,\) with m >= 2, got shape \(1,\)",
+        ),
+        (
+            lambda y, d: integrated_interval_brier_score(y, d, [1, INF], reference=d),
+            ValueError,
+            "times: NaN or infinite in 1 of 2 rows",
         ),
         (
             lambda _, d: integrated_interval_brier_score([1.0], d, reference=d),

@@ -7,23 +7,32 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
+from marginwood.distributions import IntervalDistribution
 from marginwood.losses import hinge_loss
 from marginwood.metrics import (
     SCORERS,
     get_scorer,
+    integrated_interval_brier_score,
     interval_accuracy,
+    interval_crps,
     interval_d2_score,
     interval_hinge_loss,
+    interval_log_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
 INF = np.inf
+OF_DISTRIBUTIONS = ["neg_interval_log_loss", "neg_interval_crps", "neg_integrated_interval_brier_score"]
+OF_NUMBERS = [name for name in SCORERS if name not in OF_DISTRIBUTIONS]
 AVERAGES = {
     "neg_interval_mean_squared_error": (interval_mean_squared_error, -1, AverageLoss(0.0, "squared_distance")),
     "neg_interval_mean_absolute_error": (interval_mean_absolute_error, -1, AverageLoss(0.0, "distance")),
@@ -54,7 +63,7 @@ def problem():
     return X, y
 
 
-@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize("name", OF_NUMBERS)
 def test_scorers_work_in_cross_validation_and_grid_search(name, problem):
     X, y = problem
     scores = cross_val_score(FirstFeature(), X, y, scoring=get_scorer(name), cv=4)
@@ -64,7 +73,7 @@ def test_scorers_work_in_cross_validation_and_grid_search(name, problem):
     assert clone(search).fit(X, y).best_params_ == {"slope": 1.0}
 
 
-@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize("name", OF_NUMBERS)
 def test_scorers_survive_pickling_and_take_weights(name, problem):
     X, y = problem
     model = FirstFeature(slope=-3.0).fit(X, y)
@@ -149,3 +158,69 @@ def test_a_scorer_without_the_attributes_that_it_is_recognised_by_is_not_taken_f
     assert average_loss_of(scorer) is not None
     delattr(scorer, attribute)
     assert average_loss_of(scorer) is None
+
+
+class Normal(FirstFeature):
+    """Predicts normal distributions around what it predicts."""
+
+    def predict_distribution(self, X):
+        return stats.norm(loc=self.predict(X), scale=np.ones(len(X)))
+
+
+class Steps(FirstFeature):
+    """Predicts most of the mass around what it predicts, and some beyond all values."""
+
+    def predict_distribution(self, X):
+        errors = IntervalDistribution([(-0.5, 0.5), (1.0, INF)], [0.9, 0.1])
+        return errors.shifted(self.predict(X))
+
+
+@pytest.mark.parametrize("name", OF_DISTRIBUTIONS)
+@pytest.mark.parametrize("model", [Normal, Steps])
+def test_scorers_of_distributions_work_in_cross_validation_and_grid_search(name, model, problem):
+    X, y = problem
+    scores = cross_val_score(model(), X, y, scoring=get_scorer(name), cv=4)
+    assert np.all(np.isfinite(scores))
+    assert np.all(scores < 0)
+    search = GridSearchCV(model(), {"slope": [-3.0, 1.0, 5.0]}, scoring=SCORERS[name], cv=4)
+    assert clone(search).fit(X, y).best_params_ == {"slope": 1.0}
+
+
+@pytest.mark.parametrize("name", OF_DISTRIBUTIONS)
+def test_scorers_of_distributions_survive_pickling_and_take_weights(name, problem):
+    X, y = problem
+    model = Normal().fit(X, y)
+    scorer = pickle.loads(pickle.dumps(get_scorer(name)))
+    weight = np.where(np.arange(len(y)) < 8, 1.0, 0.0)
+    assert_allclose(scorer(model, X, y, sample_weight=weight), scorer(model, X[:8], y[:8]))
+    assert average_loss_of(scorer) is None
+
+
+def test_scorers_of_distributions_are_the_metrics(problem):
+    X, y = problem
+    model = Normal().fit(X, y)
+    distribution = model.predict_distribution(X)
+    limits = y[np.isfinite(y)]
+    expected = {
+        "neg_interval_log_loss": -interval_log_loss(y, distribution),
+        "neg_interval_crps": -interval_crps(y, distribution, span=(limits.min(), limits.max())),
+        "neg_integrated_interval_brier_score": -integrated_interval_brier_score(y, distribution),
+    }
+    assert set(expected) == set(OF_DISTRIBUTIONS)
+    for name, value in expected.items():
+        assert SCORERS[name](model, X, y) == value
+
+
+@pytest.mark.parametrize("name", OF_DISTRIBUTIONS)
+def test_scorers_of_distributions_reach_the_last_step_of_a_pipeline(name, problem):
+    X, y = problem
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X[:, ::-1]), Normal())
+    assert SCORERS[name](pipeline.fit(X[:, ::-1], y), X[:, ::-1], y) == SCORERS[name](Normal().fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("name", OF_DISTRIBUTIONS)
+def test_an_estimator_without_distributions_is_told_so(name, problem):
+    X, y = problem
+    model = make_pipeline(FirstFeature()).fit(X, y)
+    with pytest.raises(TypeError, match="needs an estimator with a method predict_distribution; FirstFeature has none"):
+        SCORERS[name](model, X, y)

@@ -32,6 +32,8 @@ from marginwood.plotting import (
     plot_tree,
 )
 from marginwood.plotting._layout import end_of_nodes, lay_out
+from pipelines import FRAME, TARGET, fit_pipeline
+from pipelines import NAMES as TRANSFORMED
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -219,7 +221,7 @@ def test_tree_arguments_are_checked_before_a_figure_is_made():
     forest = MaxMarginIntervalForest(n_estimators=2, random_state=0).fit(X, y)
     with pytest.raises(NotFittedError):
         plot_tree(MaxMarginIntervalTree())
-    with pytest.raises(TypeError, match="got a MaxMarginIntervalForest; pass one of its estimators_"):
+    with pytest.raises(TypeError, match="got MaxMarginIntervalForest; pass one of its estimators_"):
         plot_tree(forest)
     with pytest.raises(ValueError, match="X, y: expected both"):
         plot_tree(tree, X)
@@ -379,7 +381,7 @@ def test_the_path_of_a_lone_leaf_is_a_flat_line():
 def test_a_path_of_something_else_is_refused():
     with pytest.raises(NotFittedError):
         plot_pruning_path(MaxMarginIntervalTree())
-    with pytest.raises(TypeError, match="path: expected a fitted tree or its pruning path, got L1Interval"):
+    with pytest.raises(TypeError, match=r"path: expected a fitted tree.*got L1Interval"):
         plot_pruning_path(L1IntervalRegression().fit(X, y))
 
 
@@ -415,12 +417,32 @@ def test_a_heatmap_of_a_grid_search_shows_what_it_tried_and_nothing_else():
     np.testing.assert_allclose(table[0, 0], grid_search.cv_results_["mean_test_score"][0])
 
 
+def test_a_heatmap_draws_the_longest_path_and_holds_other_parameters_at_the_chosen_ones():
+    grid = {"margin": [0.0, 0.5], "n_estimators": [1, 2, 3], "max_depth": [1, 2], "loss": ["squared_hinge"]}
+    stages = GridSearchCV(MaxMarginIntervalBoosting(), grid, scoring=get_scorer("interval_d2"), cv=2).fit(X, y)
+    ax = plot_margin_heatmap(stages)
+    assert ax.get_ylabel() == "n_estimators"
+    results = stages.cv_results_
+    rows = np.asarray(results["param_max_depth"] == stages.best_params_["max_depth"])
+    shown = np.asarray(results["mean_test_score"])[rows].reshape(2, 3).T  # margin, then stages
+    np.testing.assert_allclose(ax.collections[0].get_array(), shown)
+
+
+def test_a_heatmap_looks_through_pipelines():
+    inside = fit_pipeline(MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]))
+    drawn, expected = (plot_margin_heatmap(model).collections[0].get_array() for model in (inside, inside[-1]))
+    np.testing.assert_array_equal(drawn, expected)
+    grid = {"maxmarginintervaltree__margin": [0.0, 0.5], "maxmarginintervaltree__max_depth": [1, 2]}
+    around = GridSearchCV(fit_pipeline(MaxMarginIntervalTree()), grid, scoring=get_scorer("interval_d2"), cv=2)
+    assert plot_margin_heatmap(around.fit(FRAME, TARGET)).get_ylabel() == "max_depth"
+
+
 def test_searches_without_what_is_asked_for_are_refused(search):
     with pytest.raises(NotFittedError):
         plot_margin_heatmap(MaxMarginIntervalTreeCV())
-    with pytest.raises(ValueError, match="search: expected 'param_margin' in the search's cv_results_"):
+    with pytest.raises(ValueError, match="search: expected a fitted search over margins, got MaxMarginIntervalTree"):
         plot_margin_heatmap(MaxMarginIntervalTree().fit(X, y))
-    with pytest.raises(ValueError, match=r"against: expected 'param_depth'.*which has param_loss"):
+    with pytest.raises(ValueError, match=r"against: expected one of \['loss', .*got 'depth'"):
         plot_margin_heatmap(search, against="depth")
     with pytest.raises(ValueError, match=r"loss: expected one of \['linear_hinge', 'squared_hinge'\]"):
         plot_margin_heatmap(search, loss="hinge")
@@ -518,6 +540,83 @@ def test_partial_dependence_draws_into_given_axes_and_refuses_what_it_cannot_dra
         plot_partial_dependence(MaxMarginIntervalTree(), X, [0])
     with pytest.raises(ValueError, match="X: expected rows in which the features"):
         plot_partial_dependence(model, np.full_like(X, nan), [0])
+
+
+PIPELINES = [
+    MaxMarginIntervalTree(max_depth=3),
+    MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]),
+    MaxMarginIntervalForest(4, random_state=0),
+    MaxMarginIntervalBoosting(4),
+]
+
+
+@pytest.mark.parametrize("model", PIPELINES, ids=lambda model: type(model).__name__)
+def test_importances_of_a_pipeline_have_the_names_that_its_steps_give(model):
+    pipeline = fit_pipeline(model)
+    ax = plot_importances(pipeline)
+    order = np.argsort(-pipeline[-1].feature_importances_, kind="stable")
+    assert [label.get_text() for label in ax.get_yticklabels()] == [TRANSFORMED[idx] for idx in order]
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], pipeline[-1].feature_importances_[order])
+    assert (ax.get_legend() is not None) == isinstance(model, MaxMarginIntervalForest)
+
+
+@pytest.mark.parametrize("model", PIPELINES[:2], ids=lambda model: type(model).__name__)
+def test_the_tree_of_a_pipeline_is_drawn_with_rows_before_its_steps(model):
+    pipeline = fit_pipeline(model)
+    ax = plot_tree(pipeline, FRAME, TARGET)
+    assert len(ax.patches) == pipeline[-1].tree_.node_count
+    assert len(ax.child_axes[1].collections[0].get_segments()) == len(FRAME)
+    words = " ".join(box_texts(ax))
+    assert "town_Köln ≤" in words
+    assert "x[" not in words
+    assert plot_pruning_path(pipeline).has_data()
+
+
+@pytest.mark.parametrize("model", PIPELINES, ids=lambda model: type(model).__name__)
+def test_partial_dependence_of_a_pipeline_is_the_mean_prediction_over_its_own_columns(model):
+    pipeline = fit_pipeline(model)
+    before = FRAME.copy()
+    display = plot_partial_dependence(pipeline, FRAME, ["age", ("age", "dose")], grid_resolution=5)
+    (values,) = display.pd_results[0]["grid_values"]
+    means = [pipeline.predict(FRAME.assign(age=value)).mean() for value in values]
+    np.testing.assert_allclose(display.axes_[0, 0].lines[0].get_ydata(), means)
+    assert display.axes_[0, 0].get_xlabel() == "age"
+    assert FRAME.equals(before)
+
+
+def test_partial_dependence_on_a_column_of_text_has_a_bar_for_every_value():
+    frame = FRAME.copy()
+    frame.loc[3, "town"] = None
+    pipeline = fit_pipeline(MaxMarginIntervalTree(max_depth=4))
+    display = plot_partial_dependence(pipeline, frame, ["town", "age"])
+    present = frame.drop(index=3)
+    means = [pipeline.predict(present.assign(town=town)).mean() for town in ("Bonn", "Köln", "Ulm")]
+    np.testing.assert_allclose([bar.get_height() for bar in display.axes_[0, 0].patches], means)
+
+
+def test_partial_dependence_of_a_pipeline_takes_polars_frames_missing_values_and_places():
+    polars = pytest.importorskip("polars")
+    pipeline = fit_pipeline(MaxMarginIntervalTree(max_depth=4))
+    expected = plot_partial_dependence(pipeline, FRAME, ["age"]).axes_[0, 0].lines[0].get_data()
+    for rows, feature in (
+        (polars.DataFrame(FRAME.to_dict("list")), "age"),
+        (FRAME, 1),
+        (FRAME.astype({"age": "Int64"}), 1),
+    ):
+        drawn = plot_partial_dependence(pipeline, rows, [feature]).axes_[0, 0].lines[0].get_data()
+        np.testing.assert_allclose(drawn, expected)
+    missing = FRAME.astype({"age": float})
+    missing.loc[:4, "age"] = nan
+    drawn = plot_partial_dependence(pipeline, missing, ["age"]).axes_[0, 0].lines[0].get_data()
+    np.testing.assert_allclose(
+        drawn, plot_partial_dependence(pipeline, FRAME[5:], ["age"]).axes_[0, 0].lines[0].get_data()
+    )
+
+
+def test_control_characters_in_names_are_drawn_as_escapes():
+    ax = plot_importances(MaxMarginIntervalTree(max_depth=2).fit(X, y), feature_names=["\x1b[2J", "b", "c", "d"])
+    assert "\\x1b[2J" in [label.get_text() for label in ax.get_yticklabels()]
+    ax.figure.canvas.draw()
 
 
 @pytest.mark.parametrize(

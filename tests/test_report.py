@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV
 
 from marginwood import (
     IntervalCART,
@@ -27,11 +28,14 @@ from marginwood import (
 )
 from marginwood.datasets import make_sine
 from marginwood.intervals import censoring_kind
+from marginwood.metrics import get_scorer
 from marginwood.report import _content as content_module
 from marginwood.report import _trees as trees_module
+from marginwood.report import _tuning as tuning_module
 from marginwood.report import write_report
 from marginwood.report._content import describe
 from marginwood.report._page import render
+from pipelines import FRAME, NAMES, TARGET, fit_pipeline
 
 X, Y = make_sine(150, 3, random_state=0)
 X_NEW, Y_NEW = make_sine(90, 3, random_state=1)
@@ -44,7 +48,7 @@ MODELS = {
     "linear": L1IntervalRegression(alpha=0.01),
     "linear cv": L1IntervalRegressionCV(cv=3),
     "constant": IntervalDummyRegressor(),
-    "cart": IntervalCART(cv=3, random_state=0),
+    "cart": IntervalCART(random_state=0),
     "transformation": TransformationTree(),
     "transformation cv": TransformationTreeCV(cv=3),
 }
@@ -111,23 +115,23 @@ def test_trees_of_an_ensemble_give_its_predictions_and_the_end_of_its_curve(fitt
     combine = {"forest": np.mean, "median forest": np.median, "boosting": np.sum}[name]
     first = model.init_ if name == "boosting" else 0.0
     np.testing.assert_allclose(first + combine(values, axis=0), model.predict(X_NEW))
-    line = content["curve"]["lines"][0]
+    line = content["curves"][0]["lines"][0]
     assert line["x"][-1] == len(model.estimators_)
     np.testing.assert_allclose(line["y"][-1], interval_mean_squared_error(Y_NEW, model.predict(X_NEW)))
 
 
 def test_out_of_bag_errors_are_drawn_on_the_training_rows_only(fitted):
     forest = fitted["forest"]
-    names = [line["name"] for line in describe(forest, X_NEW, Y_NEW)["curve"]["lines"]]
+    names = [line["name"] for line in describe(forest, X_NEW, Y_NEW)["curves"][0]["lines"]]
     assert names == ["these data"]
-    _, oob = describe(forest, X, Y)["curve"]["lines"]
+    _, oob = describe(forest, X, Y)["curves"][0]["lines"]
     known = ~np.isnan(forest.oob_prediction_)
     np.testing.assert_allclose(oob["y"][-1], interval_mean_squared_error(Y[known], forest.oob_prediction_[known]))
 
 
 def test_boosting_shows_what_it_scored_while_it_trained(fitted):
     model = fitted["boosting"]
-    lines = {line["name"]: line["y"] for line in describe(model, X_NEW, Y_NEW)["curve"]["lines"]}
+    lines = {line["name"]: line["y"] for line in describe(model, X_NEW, Y_NEW)["curves"][0]["lines"]}
     assert lines["training, with margin"] == model.train_score_.tolist()
     assert lines["validation"] == model.validation_score_.tolist()
 
@@ -138,20 +142,96 @@ def test_the_surface_holds_the_chosen_candidate_and_true_scores(fitted):
     (part,) = [part for part in surface["losses"] if part["loss"] == chosen["loss"]]
     row, column = chosen["row"], chosen["column"]
     assert part["margins"][row] == model.best_params_["margin"]
-    assert float(part["alpha"][row][column]) == model.best_params_["ccp_alpha"]
-    assert part["score"][row][column] == model.best_score_
+    assert float(part["level"][row][column]) == model.best_params_["ccp_alpha"]
+    assert part["error"][row][column] == -model.best_score_
     results = model.cv_results_
-    known = set(zip(results["param_ccp_alpha"], results["mean_test_score"], results["n_leaves"], strict=True))
+    known = set(zip(results["param_ccp_alpha"], -results["mean_test_score"], results["n_leaves"], strict=True))
     for part in surface["losses"]:
-        for cells in zip(part["alpha"], part["score"], part["leaves"], strict=True):
-            assert {(float(alpha), score, leaves) for alpha, score, leaves in zip(*cells, strict=True)} <= known
+        for cells in zip(part["level"], part["error"], part["leaves"], strict=True):
+            assert {(float(alpha), error, leaves) for alpha, error, leaves in zip(*cells, strict=True)} <= known
 
 
-def test_a_search_that_knows_only_the_root_has_a_surface_of_one_column():
+def test_a_search_that_knows_only_the_root_has_neither_surface_nor_curve():
     model = MaxMarginIntervalTreeCV(margins=[0.0], cv=2).fit(np.zeros((6, 1)), np.arange(6.0))
-    assert [
-        len(part["score"][0]) for part in describe(model, np.zeros((6, 1)), np.arange(6.0))["surface"]["losses"]
-    ] == [1, 1]
+    content = describe(model, np.zeros((6, 1)), np.arange(6.0))
+    assert content["surface"] is None
+    assert content["curves"] == []
+    assert [row[0] for row in content["candidates"]["rows"]] == ["linear_hinge", "squared_hinge"]
+
+
+def test_the_curve_of_a_pruned_tree_runs_over_the_leaves_of_the_chosen_path(fitted):
+    model, (curve,) = fitted["tree cv"], describe(fitted["tree cv"], X, Y)["curves"]
+    results, best = model.cv_results_, model.best_index_
+    chosen = np.flatnonzero(
+        (results["param_loss"] == model.best_params_["loss"])
+        & (results["param_margin"] == model.best_params_["margin"])
+    )[::-1]
+    (line,) = curve["lines"]
+    assert line["x"] == results["n_leaves"][chosen].tolist()
+    assert line["y"] == (-results["mean_test_score"][chosen]).tolist()
+    assert (curve["x"], curve["chosen"], line["name"]) == ("leaves", results["n_leaves"][best], "mean over 3 folds")
+
+
+def grid_search(model, grid):
+    """A search of scikit-learn, whose table has the shape of every search."""
+    search = GridSearchCV(model, grid, scoring=get_scorer("neg_interval_mean_squared_error"), cv=2).fit(X, Y)
+    search.scoring = "neg_interval_mean_squared_error"  # it takes scorers of others as objects only
+    return search
+
+
+def test_the_curve_of_a_search_runs_over_the_parameter_with_most_values():
+    search = grid_search(L1IntervalRegression(), {"alpha": np.geomspace(1e-3, 1, 7), "margin": [0.0, 0.3]})
+    (curve,) = describe(search, X, Y)["curves"]
+    results, chosen = search.cv_results_, search.best_params_
+    rows = np.flatnonzero(np.asarray(results["param_margin"] == chosen["margin"]))
+    assert (curve["x"], curve["y"], curve["log_x"]) == ("alpha", "interval mean squared error", True)
+    assert curve["lines"][0]["x"] == [results["param_alpha"][row] for row in rows]
+    assert curve["lines"][0]["y"] == (-results["mean_test_score"][rows]).tolist()
+    assert curve["chosen"] == chosen["alpha"]
+
+
+def test_a_search_over_stages_has_both_curves_and_a_surface_of_the_chosen_grid():
+    grid = {"n_estimators": list(range(1, 9)), "margin": [0.0, 0.2], "max_depth": [1, 3]}
+    search = grid_search(MaxMarginIntervalBoosting(), grid)
+    content = describe(search, X, Y)
+    assert [curve["x"] for curve in content["curves"]] == ["stages", "n_estimators"]
+    surface, tried = content["surface"], content["candidates"]
+    (part,) = surface["losses"]
+    assert (surface["level"], part["loss"], part["margins"]) == ("n_estimators", "", [0.0, 0.2])
+    results = search.cv_results_
+    rows = np.flatnonzero(np.asarray(results["param_max_depth"] == search.best_params_["max_depth"]))
+    assert part["error"] == (-results["mean_test_score"][rows]).reshape(2, 8).tolist()
+    assert part["error"][surface["chosen"]["row"]][surface["chosen"]["column"]] == -search.best_score_
+    assert "leaves" not in part
+    assert tried["names"] == ["margin", "max_depth", "n_estimators"]
+    assert len(tried["rows"]) == 4  # the best number of stages for every margin and depth
+    assert tried["rows"][0] == [str(search.best_params_[name]) for name in tried["names"]]
+    assert tried["errors"] == sorted(tried["errors"])
+
+
+def test_candidates_of_a_grid_are_listed_from_the_chosen_one_on(monkeypatch):
+    grid = {"margin": [0.0, 5.0], "max_features": ["sqrt", None]}
+    search = grid_search(MaxMarginIntervalForest(5, random_state=0), grid)
+    content = describe(search, X, Y)
+    tried, results = content["candidates"], search.cv_results_
+    assert content["surface"] is None
+    assert tried["names"] == ["margin", "max_features"]
+    assert tried["rows"][0] == [f"{search.best_params_['margin']:g}", str(search.best_params_["max_features"])]
+    assert tried["errors"][0] == -search.best_score_
+    best = [
+        -results["mean_test_score"][np.asarray(results["param_max_features"] == name)].max() for name in ("sqrt", None)
+    ]
+    assert tried["errors"] == sorted(best)
+    monkeypatch.setattr(tuning_module, "N_CANDIDATES", 1)
+    cut = describe(search, X, Y)["candidates"]
+    assert (len(cut["rows"]), cut["n_more"]) == (1, 1)
+
+
+@pytest.mark.parametrize("scores", [[-np.inf, -1.0, -2.0], [np.nan, np.nan, -2.0], [np.nan] * 3])
+def test_scores_that_are_not_numbers_make_a_report(scores):
+    search = grid_search(MaxMarginIntervalTree(), {"max_depth": [1, 2, None], "margin": [0.0]})
+    search.cv_results_["mean_test_score"] = np.array(scores)
+    content_of(render(describe(search, X, Y) | {"title": ""}))
 
 
 def test_importances_and_weights_come_in_order_and_without_zeros(fitted):
@@ -175,15 +255,6 @@ def test_errors_by_kind_add_up_to_all(fitted):
     }
     total = sum(kind["rows"] * kind["mse"] for kind in content["kinds"])
     np.testing.assert_allclose(total / 90, content["scores"]["mse"][0])
-
-
-def test_what_tune_oob_tried_is_listed_with_the_best():
-    forest = MaxMarginIntervalForest(20, random_state=0).tune_oob(X, Y, margins=[0.0, 5.0])
-    tried = describe(forest, X, Y)["candidates"]
-    assert tried["names"] == ["margin"]
-    assert tried["rows"] == [["0.0"], ["5.0"]]
-    assert tried["errors"] == forest.tuning_results_["oob_mse"].tolist()
-    assert tried["rows"][tried["best"]] == [str(forest.margin)]
 
 
 def warnings_of(model, X, y):
@@ -332,7 +403,7 @@ def test_a_report_is_written_whole_or_not_at_all(fitted, tmp_path):
 
 
 def test_a_model_of_another_package_is_refused():
-    with pytest.raises(TypeError, match="expected a fitted estimator of marginwood, got str"):
+    with pytest.raises(TypeError, match=r"expected a fitted estimator of marginwood.*got str"):
         describe("tree", X, Y)
 
 
@@ -346,3 +417,30 @@ def test_a_frame_is_taken_without_warnings():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for model in (MaxMarginIntervalTree(), MaxMarginIntervalForest(3), MaxMarginIntervalBoosting(3)):
         assert describe(model.fit(frame, Y), frame, Y)["features"] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MaxMarginIntervalTree(max_depth=3),
+        MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]),
+        MaxMarginIntervalForest(4, random_state=0),
+        MaxMarginIntervalBoosting(4),
+        L1IntervalRegression(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_report_on_a_pipeline_shows_the_features_that_its_steps_make(model, tmp_path):
+    pipeline = fit_pipeline(model)
+    write_report(pipeline, FRAME, TARGET, tmp_path / "report.html")
+    content = content_of((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert content["model"] == f"ColumnTransformer > {type(model).__name__}"
+    assert content["features"] == NAMES
+    assert content["scores"]["d2"] == pipeline.score(FRAME, TARGET)
+    assert content["warnings"][0].endswith("the columns of the data after ColumnTransformer.")
+    assert numbers(content["rows"]["prediction"]).tolist() == pipeline.predict(FRAME).tolist()
+    inner = describe(pipeline[-1], pipeline[:-1].transform(FRAME), TARGET)
+    assert content["trees"] == inner["trees"]
+    assert content["rows"]["values"] == inner["rows"]["values"]
+    assert content["curves"] == inner["curves"]
+    assert content["importances"] == inner["importances"]

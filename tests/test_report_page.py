@@ -6,12 +6,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 from conftest import PATIENCE
-from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
+from marginwood import (
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
+)
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
+from marginwood.metrics import get_scorer
 from marginwood.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -335,6 +342,28 @@ def test_any_tree_of_a_forest_can_be_chosen(open_page, models):
         page.fill("#row-number", "")
     assert page.locator("#tree-number option").count() == 6
     keep_picture(page, "forest", full_page=True)
+
+
+def test_a_search_over_stages_shows_both_curves_a_surface_and_the_grid(open_page, folder):
+    grid = {"n_estimators": [1, 2, 4, 8, 16], "margin": [0.0, 0.5, 1.0], "max_depth": [1, 2]}
+    boosting = MaxMarginIntervalBoosting(learning_rate=0.3)
+    search = GridSearchCV(boosting, grid, scoring=get_scorer("interval_d2"), cv=2).fit(X, Y)
+    write_report(search, X_NEW, Y_NEW, folder / "stages.html")
+    page = open_page("stages")
+    assert page.locator("#curve svg").count() == 2
+    assert page.locator("#curve svg").nth(1).get_attribute("aria-label") == "score by n estimators"
+    assert "score by margin and stages, bright is better" in page.inner_text("#tuning")
+    assert page.locator("#surfaces svg").count() == 1
+    assert page.locator("#surfaces rect.chosen").count() == 1
+    caption = page.inner_text("#surface-caption")
+    assert caption.startswith(
+        f"margin {search.best_params_['margin']:g}, stages {search.best_params_['n_estimators']}:"
+    )
+    assert f"{search.best_score_:.4g}" in caption
+    chosen = page.locator("#candidates tr.chosen td").all_inner_texts()
+    assert chosen[:-1] == [f"{search.best_params_[name]:g}" for name in ("margin", "max_depth", "n_estimators")]
+    assert page.locator("#candidates tbody tr").count() == 6
+    keep_picture(page, "stages", full_page=True)
 
 
 @pytest.mark.parametrize("name", ["tree", "forest"])

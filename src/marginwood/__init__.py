@@ -3,6 +3,10 @@
 from marginwood._baselines.cart import IntervalCART
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._baselines.transformation import TransformationTree
+from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
+from marginwood._ensemble.distributional import DistributionalIntervalRegressor
+from marginwood._ensemble.superlearner import IntervalSuperLearner
+from marginwood._ensemble.transformed import TransformedIntervalRegressor
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
 from marginwood._solver import optimal_costs
@@ -30,9 +34,12 @@ from marginwood.metrics import (
 
 __all__ = [
     "CensoringStratifiedKFold",
+    "CrossFittedIntervalRegressor",
+    "DistributionalIntervalRegressor",
     "IntervalCART",
     "IntervalCARTCV",
     "IntervalDummyRegressor",
+    "IntervalSuperLearner",
     "L1IntervalRegression",
     "L1IntervalRegressionCV",
     "MaxMarginIntervalBoosting",
@@ -43,6 +50,7 @@ __all__ = [
     "MaxMarginIntervalTreeCV",
     "TransformationTree",
     "TransformationTreeCV",
+    "TransformedIntervalRegressor",
     "check_intervals",
     "export_text",
     "from_detection_limits",

@@ -113,6 +113,14 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray
     return np.require(X, requirements="W")
 
 
+def check_outer_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+    """X for an estimator that hands it on to others: a frame as it is, since they may encode its text; else numbers."""
+    if not hasattr(X, "columns"):
+        return check_features(estimator, X, reset=reset)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return X
+
+
 def _refuse_times(X: Any) -> None:
     """Raise a TypeError if X holds dates or durations: as numbers they depend on the unit that they are kept in."""
     columns = zip(X.columns, X.dtypes, strict=True) if hasattr(X, "columns") else [(None, getattr(X, "dtype", None))]

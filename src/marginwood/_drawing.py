@@ -1,6 +1,8 @@
-"""What all drawings of a tree share: its node table, the nodes to draw, and what is said of them.
+"""What all drawings share: of a tree, the nodes to draw and what is said of them; of a search, the cells to draw.
 
-A *place* is a node in a drawing: where it lies under the root, and whether the drawing is cut off there.
+A *place* is a node in a drawing: where it lies under the root, and whether the drawing is cut off there. A *surface*
+shows the candidates of a search by margin and by *level*, the value of another parameter, on levels that all margins
+share.
 """
 
 from __future__ import annotations
@@ -9,37 +11,29 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any, NamedTuple
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
 
 from marginwood._core.nodes import LEAF
+from marginwood._fitted import Search
 from marginwood._support.checks import check_count
-from marginwood._trees.boosting import MaxMarginIntervalBoosting
-from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._trees.table import IntervalTree, TreeReader
+from marginwood._trees.table import IntervalTree
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "TREES",
     "Place",
+    "Surface",
     "answer",
     "condition",
     "describe_leaf",
     "describe_value",
+    "make_surface",
     "missing_note",
     "places",
-    "read_tree",
+    "surface_levels",
+    "survey",
 ]
 
-TREES = "a MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV"
-
-
-def read_tree(model: Any) -> IntervalTree:
-    """The node table of a fitted tree."""
-    if isinstance(model, MaxMarginIntervalForest | MaxMarginIntervalBoosting):
-        raise TypeError(f"tree: expected one tree, got a {type(model).__name__}; pass one of its estimators_.")
-    if not isinstance(model, TreeReader):
-        raise TypeError(f"tree: expected {TREES}, got a {type(model).__name__}.")
-    check_is_fitted(model)
-    return model.tree_
+MOST_LEVELS = 40  # of a surface, beside 0 and infinity
 
 
 class Place(NamedTuple):
@@ -103,3 +97,68 @@ def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:
         f"samples: {node['n_node_samples']}",
         f"cost: {number(node['impurity'])}",
     ]
+
+
+class Surface(NamedTuple):
+    """Candidates by margin and level."""
+
+    margins: FloatArray
+    candidates: IntArray  # a row per margin, a column per level; -1 where no candidate is near
+    chosen: tuple[int, int] | None  # row and column of the chosen candidate
+
+
+def surface_levels(level: FloatArray) -> FloatArray:
+    """The columns of a surface: all levels, or a geometric series if they are many."""
+    levels = np.unique(level)
+    inner = levels[(levels > 0) & np.isfinite(levels)]
+    if len(inner) <= MOST_LEVELS:
+        return levels
+    series = np.geomspace(inner[0], inner[-1], MOST_LEVELS)
+    if np.all(inner == inner.round()):
+        series = series.round()
+    return np.unique(np.concatenate([levels[levels <= 0], series, levels[np.isinf(levels)]]))
+
+
+def survey(search: Search, rows: IntArray, level: FloatArray, levels: FloatArray) -> Surface:
+    """The surface of some candidates of a search; `level` is of all of them, and so is the numbering of the cells."""
+    score = np.asarray(search.results["mean_test_score"], np.float64)
+    # A path has a candidate near every level; a grid has no more than the points that it tried.
+    is_path = "n_leaves" in search.results or len(levels) < len(np.unique(level[rows]))
+    is_chosen, reach = rows == search.best_index, np.inf if is_path else 1e-9
+    surface = make_surface(search.numbers("margin")[rows], level[rows], score[rows], is_chosen, levels, reach)
+    return surface._replace(candidates=np.where(surface.candidates < 0, -1, rows[surface.candidates]))
+
+
+def make_surface(
+    margin: FloatArray,
+    level: FloatArray,
+    score: FloatArray,
+    is_chosen: BoolArray,
+    levels: FloatArray,
+    reach: float = np.inf,
+) -> Surface:
+    """For every margin and level the candidate whose own level is nearest, on a log scale and within reach.
+
+    Of equally near ones it is the best, save that the chosen candidate always has a cell.
+    """
+    margins, places, chosen = np.unique(margin), _log_places(levels, levels), None
+    candidates = np.empty((len(margins), len(levels)), np.int64)
+    for row, value in enumerate(margins):
+        own = np.flatnonzero(margin == value)
+        own = own[np.argsort(-score[own], kind="stable")]
+        distance = np.abs(places[:, np.newaxis] - _log_places(level[own], levels))
+        nearest = distance.min(axis=1)
+        best = own[(distance <= nearest[:, np.newaxis] + 1e-9).argmax(axis=1)]
+        candidates[row] = np.where(nearest <= reach, best, -1)
+        for place in np.flatnonzero(is_chosen[own]):
+            chosen = row, int(distance[:, place].argmin())
+            candidates[chosen] = own[place]
+    return Surface(margins, candidates, chosen)
+
+
+def _log_places(values: FloatArray, levels: FloatArray) -> FloatArray:
+    """Values on a log scale, with 0 and infinity a step of 1 beyond all other levels."""
+    inner = levels[(levels > 0) & np.isfinite(levels)]
+    least, most = np.log10([inner.min(), inner.max()]) if len(inner) else (0.0, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log10(np.maximum(values, 0.0)), least - 1, most + 1)

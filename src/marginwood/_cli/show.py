@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,9 @@ import numpy as np
 
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import count
+from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
+from marginwood._support.text import one_line, printable
 from marginwood.export import export_graphviz, export_latex, export_text, to_dict, to_rules, to_sql
 
 N_IMPORTANT = 20
@@ -42,39 +45,42 @@ def run(args: argparse.Namespace) -> None:
     if args.format in FORMS and args.max_depth is not None:
         raise UsageError(f"--max-depth cannot be set for --format {args.format}")
     model, header = load_with_header(args.model)
-    if args.format in (*DRAWINGS, "rules") and not hasattr(model, "tree_"):
-        raise DataError(f"{args.model}: --format {args.format} shows one tree, and this is a {header['estimator']}")
+    fitted = read(model)
+    if args.format in (*DRAWINGS, "rules") and fitted.tree is None:
+        raise DataError(f"{args.model}: --format {args.format} shows one tree, and this is a {fitted.name}")
     if args.format in FORMS:
-        print(FORMS[args.format](model))
+        text = FORMS[args.format](model)
     elif args.format in DRAWINGS:
-        print(DRAWINGS[args.format](model, max_depth=args.max_depth))
+        text = DRAWINGS[args.format](model, max_depth=args.max_depth)
     else:
-        for line in describe(model, header, args.max_depth):
-            print(line)
+        text = printable("\n".join(describe(fitted, header, args.max_depth)))
+    # Programs need the names in SQL as they are; a terminal would obey them.
+    print(printable(text) if sys.stdout.isatty() else text)
 
 
-def describe(model: Any, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:
+def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:
     """Lines about a model."""
-    notes = header["notes"]
-    yield f"{header['estimator']}, saved by marginwood {header['version']}"
+    notes, estimator = header["notes"], fitted.estimator
+    yield one_line(f"{fitted.name}, saved by marginwood {header['version']}")
     if notes.keys() >= {"data", "rows", "censoring", "target"}:
         kinds = ", ".join(f"{n_rows} {kind}" for kind, n_rows in notes["censoring"].items())
-        yield f"trained on {notes['data']}: {notes['rows']} rows ({kinds}), {model.n_features_in_} features"
-        yield "target: " + ", ".join(f"--{name} {column}" for name, column in notes["target"].items())
-    inner = getattr(model, "best_estimator_", model)
+        data = f"{notes['data']}: {notes['rows']} rows ({kinds})"
+        yield one_line(f"trained on {data}, {estimator.n_features_in_} features")
+        yield one_line("target: " + ", ".join(f"--{name} {column}" for name, column in notes["target"].items()))
     yield ""
-    yield "parameters: " + ", ".join(f"{name}={value!r}" for name, value in inner.get_params(deep=False).items())
-    names = header["feature_names"] or [f"x[{idx}]" for idx in range(model.n_features_in_)]
-    if hasattr(inner, "coef_"):
-        yield from _ranked("weights", names, inner.coef_)
-        yield f"  {'intercept':30} {inner.intercept_:.4g}"
-    elif hasattr(inner, "feature_importances_"):
-        yield from _ranked("importances", names, inner.feature_importances_)
-    if hasattr(inner, "tree_"):
+    yield "parameters: " + ", ".join(f"{name}={value!r}" for name, value in estimator.get_params(deep=False).items())
+    names = fitted.feature_names()
+    if hasattr(estimator, "coef_"):
+        yield from _ranked("weights", names, estimator.coef_)
+        yield f"  {'intercept':30} {estimator.intercept_:.4g}"
+    elif hasattr(estimator, "feature_importances_"):
+        yield from _ranked("importances", names, estimator.feature_importances_)
+    ensemble = fitted.ensemble
+    if fitted.tree is not None:
         yield ""
-        yield export_text(inner, max_depth=max_depth)
-    elif hasattr(inner, "estimators_"):
-        yield f"\n{len(inner.estimators_)} trees"
+        yield export_text(estimator, feature_names=names, max_depth=max_depth)
+    elif ensemble is not None:
+        yield f"\n{len(ensemble.trees)} trees"
 
 
 def _ranked(title: str, names: list[str], values: Any) -> Iterator[str]:
@@ -83,6 +89,6 @@ def _ranked(title: str, names: list[str], values: Any) -> Iterator[str]:
     yield ""
     yield f"{title} ({len(order)} of {len(names)} are not 0):"
     for idx in order[:N_IMPORTANT]:
-        yield f"  {' '.join(names[idx].split()):30} {values[idx]:.4g}"
+        yield f"  {one_line(names[idx]):30} {values[idx]:.4g}"
     if len(order) > N_IMPORTANT:
         yield f"  and {len(order) - N_IMPORTANT} more"

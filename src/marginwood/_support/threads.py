@@ -1,11 +1,13 @@
 """Threads above serial kernels, for work that the user may interrupt.
 
 Kernels run without the GIL and cannot be interrupted, so they never run in the calling thread: it only waits, and
-Ctrl-C reaches it at once. The threads are daemons and finish the piece at hand, whose result is dropped.
+Ctrl-C reaches it at once. The threads are daemons. One whose result nobody waits for any more stops where a long loop
+calls `check_stopped`, or at the end of the piece at hand.
 """
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -14,7 +16,7 @@ from typing import Any, TypeVar
 import sklearn
 from joblib import effective_n_jobs
 
-__all__ = ["run_in_threads"]
+__all__ = ["check_stopped", "run_in_threads"]
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -22,13 +24,32 @@ Result = TypeVar("Result")
 # On Windows a wait without end cannot be interrupted.
 LONGEST_WAIT = 0.5
 
+# The event by which a thread hears that nobody waits for its work.
+_this_thread = threading.local()
+
+
+class _Stopped(BaseException):
+    """Ends work that nobody waits for; not an Exception, which code in between might catch."""
+
+
+def check_stopped() -> None:
+    """End the work of this thread if it is one of `run_in_threads` and nobody waits for it; for long loops to call."""
+    stop = getattr(_this_thread, "stop", None)
+    if stop is not None and stop.is_set():
+        raise _Stopped
+
 
 def run_in_threads(
-    function: Callable[[Key], Result], keys: Sequence[Key], n_jobs: int | None = None
+    function: Callable[[Key], Result],
+    keys: Sequence[Key],
+    n_jobs: int | None = None,
+    *,
+    time_left: Callable[[], float] = lambda: math.inf,
 ) -> Generator[tuple[Key, Result]]:
     """Yield ``key, function(key)`` for every key, as they are finished; the first error is raised.
 
-    `n_jobs` is joblib's: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is all processors.
+    `n_jobs` is joblib's: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is all processors. When
+    `time_left`, in seconds, is not positive any more, what is not finished by then is given up.
     """
     waiting: queue.SimpleQueue[Key] = queue.SimpleQueue()
     finished: queue.SimpleQueue[tuple[Key, Any, BaseException | None]] = queue.SimpleQueue()
@@ -39,6 +60,7 @@ def run_in_threads(
 
     def work() -> None:
         sklearn.set_config(**settings)  # scikit-learn's settings belong to a thread
+        _this_thread.stop = stop
         while not stop.is_set():
             try:
                 key = waiting.get_nowait()
@@ -54,17 +76,24 @@ def run_in_threads(
         for _ in range(min(effective_n_jobs(n_jobs), len(keys))):
             threading.Thread(target=work, name="marginwood", daemon=True).start()
         for _ in keys:
-            key, result, error = _wait(finished)
+            result = _wait(finished, time_left)
+            if result is None:
+                return
+            key, value, error = result
             if error is not None:
                 raise error
-            yield key, result
+            yield key, value
     finally:
         stop.set()
 
 
-def _wait(finished: queue.SimpleQueue[Any]) -> Any:
+def _wait(finished: queue.SimpleQueue[Any], time_left: Callable[[], float]) -> Any:
+    """The next result; None if it has not come in time."""
     while True:
+        check_stopped()  # whoever waits may be a thread of another call
+        seconds = time_left()
         try:
-            return finished.get(timeout=LONGEST_WAIT)
+            return finished.get(timeout=max(0.0, min(seconds, LONGEST_WAIT)))
         except queue.Empty:
-            continue
+            if seconds <= 0:
+                return None

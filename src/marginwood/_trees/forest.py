@@ -30,6 +30,7 @@ from marginwood._base import (
 from marginwood._paths import Path, average_score, score_prediction
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
+from marginwood._support.threads import check_stopped
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.rules import Rules, count_draws
@@ -72,6 +73,9 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         Least decrease of the cost by a split, per unit of the weight of the tree's rows.
     ccp_alpha : float, default=0.0
         Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no pruning.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -132,6 +136,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        anchor: float = 0.0,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         aggregation: str = "mean",
@@ -151,6 +156,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.anchor = anchor
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.aggregation = aggregation
@@ -195,6 +201,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
+            anchor=self.anchor,
         ).checked()
 
     @staticmethod
@@ -225,6 +232,7 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         trees = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
             for nodes, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
+                check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
                 tree.tree_ = IntervalTree(nodes, rows.saw_missing)

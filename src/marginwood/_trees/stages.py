@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED, Rows
 from marginwood._paths import Path
+from marginwood._support.threads import check_stopped
 from marginwood._trees.growing import SortedRows, grow
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree
@@ -68,6 +69,7 @@ def grow_stages(
     prototype = make_tree(rules, booster)
     seeds = np.random.RandomState(seed).randint(1, LARGEST_SEED, booster.n_estimators).tolist()
     for stage_seed in seeds[len(kept) :]:
+        check_stopped()
         draw = None
         if n_drawn < len(intervals):
             random.seed(stage_seed)

@@ -1,7 +1,7 @@
 """Step distributions: masses, each somewhere inside its own *support interval*.
 
-Intervals do not tell where inside a support interval its mass lies. What is asked of such a distribution therefore has a
-least and a greatest answer, and one between them: that of masses spread evenly.
+Intervals do not tell where inside a support interval its mass lies. What is asked of such a distribution therefore
+has a least and a greatest answer, and one between them: that of masses spread evenly.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class IntervalDistribution:
     Parameters
     ----------
     support : array-like of shape (k, 2)
-        Support intervals, in increasing order; neighbours may share an end. Those of one row follow those of the row before.
+        Support intervals, row by row, in increasing order within a row; neighbours may share an end.
     mass : array-like of shape (k,)
         Their masses, positive and adding up to 1 in each row.
     offsets : array-like of shape (n + 1,), default=None
@@ -158,7 +158,8 @@ class IntervalDistribution:
         Parameters
         ----------
         t : number, array-like of shape (m,) or (n, m)
-            Where. With n rows: one number or m numbers for all of them, or m for each. A single distribution takes any shape.
+            Where. With n rows: one number or m numbers for all of them, or m for each. A single distribution takes any
+            shape.
         bound : {"spread", "lower", "upper"}, default="spread"
             Masses spread over their support intervals, or the lower or upper curve.
 
@@ -297,8 +298,8 @@ class IntervalDistribution:
         Parameters
         ----------
         bound : {"both", "spread", "lower", "upper"}, default="both"
-            The least and the greatest mean that is possible, or that of masses spread over their support intervals, or one
-            of the bounds.
+            The least and the greatest mean that is possible, or that of masses spread over their support intervals, or
+            one of the bounds.
         within : (low, high), default=None
             The range; ``(0, t)`` gives the mean survival time restricted to t. Without it the mass of an unbounded
             support interval makes a bound infinite.

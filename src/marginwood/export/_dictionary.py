@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
+from marginwood._fitted import read
 from marginwood._states import CLASS, decode_model, encode
+from marginwood._support.text import printable
 from marginwood._version import __version__
 
 __all__ = ["from_dict", "to_dict"]
@@ -34,7 +35,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     ----------
     model : estimator
         A fitted estimator of this package. Parameters that are objects, such as a ``RandomState``, a function or
-        a splitter of scikit-learn, matter to `fit` only; the dictionary holds their defaults.
+        a splitter of scikit-learn, matter to `fit` only; the dictionary holds their defaults. A pipeline that changes
+        the columns is refused: pass its last step, or write all of it to a file with `marginwood.save`.
 
     Returns
     -------
@@ -55,8 +57,8 @@ def to_dict(model: Any) -> dict[str, Any]:
     >>> from_dict(json.loads(text)).predict([[1.2]]).tolist()
     [0.5]
     """
-    check_is_fitted(model)
-    return {"format": FORMAT, "version": __version__, "model": _to_json(encode(model, type(model).__name__))}
+    own = read(model).untransformed("to_dict").own
+    return {"format": FORMAT, "version": __version__, "model": _to_json(encode(own, type(own).__name__))}
 
 
 def from_dict(state: Any) -> Any:
@@ -87,8 +89,10 @@ def from_dict(state: Any) -> Any:
         if state["format"] > FORMAT:
             raise ValueError(f"it has format {state['format']}, this version reads up to {FORMAT}. Update marginwood.")
         return decode_model(_from_json(state["model"]))
+    except ImportError:  # XGBoost is not installed
+        raise
     except Exception as error:
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        reason = printable(str(error).strip().split("\n")[0]) or type(error).__name__
         kind = f"{type(error).__name__}: " if isinstance(error, LookupError) else ""
         raise ValueError(f"state: not a model of marginwood, or damaged: {kind}{reason}") from error
 
@@ -139,7 +143,7 @@ def _read_array(value: dict[str, Any]) -> npt.NDArray[Any]:
     if float in types:
         items = [NOT_FINITE.get(item, item) if isinstance(item, str) else item for item in items]
     if not all(type(item) in types for item in items):
-        raise ValueError(f"an item of an array is no {dtype}.")
+        raise ValueError(f"an item of an array is not of {dtype}.")
     if types == (int,) and items and not np.iinfo(dtype).min <= min(items) <= max(items) <= np.iinfo(dtype).max:
         raise ValueError(f"an item of an array is beyond {dtype}.")
     return np.array(items, dtype=dtype).reshape(value["shape"])

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._base import check_feature_names
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import answer, condition, describe_leaf, places, read_tree
+from marginwood._drawing import answer, condition, describe_leaf, places
+from marginwood._fitted import read_tree
 from marginwood._support.checks import check_count
+from marginwood._support.text import one_line
 from marginwood.intervals import FloatArray
 
 __all__ = ["export_graphviz"]
 
 # The least and the largest value of a tree; both let black text be read.
 COLOURS = np.array([[255.0, 255.0, 255.0], [120.0, 190.0, 230.0]])
-# A backslash starts an escape in a label, and & an entity. The others would end the string or the file.
-ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;", "\n": r"\n", "\r": r"\n", "\0": "\ufffd"})
+# A backslash starts an escape in a label, and & an entity. The others would end the string.
+ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;", "\n": r"\n"})
 
 
 def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2) -> str:
@@ -25,8 +26,9 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
-        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
+    tree : estimator
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
+        ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -55,9 +57,10 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
         0 -> 2 [label="no"];
     }
     """
-    table = read_tree(tree)
+    fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
-    names, colours = check_feature_names(tree, feature_names), _colours(table.nodes["value"])
+    names = [one_line(name) for name in fitted.feature_names(feature_names)]
+    colours = _colours(table.nodes["value"])
     lines = ['node [shape=box, style="filled, rounded", fontname="Helvetica"];', 'edge [fontname="Helvetica"];']
     for place in places(table, max_depth):
         node = table.nodes[place.idx]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from marginwood._base import check_feature_names
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import answer, condition, describe_leaf, places, read_tree
+from marginwood._drawing import answer, condition, describe_leaf, places
+from marginwood._fitted import read_tree
 from marginwood._support.checks import check_count
 
 __all__ = ["export_latex"]
@@ -27,8 +27,9 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
-        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
+    tree : estimator
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
+        ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -60,9 +61,9 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
     def number(value: float) -> str:
         return f"${value:.{decimals}f}$".replace("inf", r"\infty")
 
-    table = read_tree(tree)
+    fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
-    names = [escape(name) for name in check_feature_names(tree, feature_names)]
+    names = [escape(name) for name in fitted.feature_names(feature_names)]
     lines, depth = [r"\begin{forest}", "  for tree={draw, rounded corners, align=center}"], 0
     for place in places(table, max_depth):
         lines += ["  " * level + "]" for level in range(depth, place.depth, -1)]

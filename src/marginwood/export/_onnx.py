@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._core.nodes import LEAF
+from marginwood._fitted import Ensemble, read_ensemble
 from marginwood._trees.table import IntervalTree
-from marginwood.export._reading import Ensemble, read_ensemble
 
 __all__ = ["to_onnx"]
 
@@ -30,8 +30,8 @@ def to_onnx(model: Any) -> Any:
     Parameters
     ----------
     model : estimator
-        A fitted `MaxMarginIntervalTree`, `MaxMarginIntervalTreeCV`, `TransformationTree`, `TransformationTreeCV`,
-        `MaxMarginIntervalForest` or `MaxMarginIntervalBoosting`.
+        A fitted tree, forest or boosting of this package. A pipeline that changes the columns is refused: pass its
+        last step, which predicts from the changed ones.
 
     Returns
     -------
@@ -59,7 +59,8 @@ def to_onnx(model: Any) -> Any:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
         raise ImportError('to_onnx needs ONNX: pip install "marginwood[onnx]".') from error
-    ensemble = read_ensemble(model)
+    fitted, ensemble = read_ensemble(model)
+    fitted.untransformed("to_onnx")
     constants, nodes = _aggregate(ensemble, helper.make_node)
     attributes = {
         name: numpy_helper.from_array(value, name) if name.endswith("_as_tensor") else value
@@ -69,8 +70,8 @@ def to_onnx(model: Any) -> Any:
     cast = helper.make_node("Cast", ["leaf"], ["number"], to=TensorProto.INT64)
     graph = helper.make_graph(
         [trees, cast, *nodes],
-        type(model).__name__,
-        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, [None, model.n_features_in_])],
+        type(fitted.own).__name__,
+        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, [None, fitted.own.n_features_in_])],
         [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, [None])],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from math import inf
 from typing import Any, NamedTuple
 
-from marginwood._base import check_feature_names
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import read_tree
+from marginwood._fitted import read_tree
+from marginwood._support.text import one_line
 from marginwood._trees.table import IntervalTree
 
 __all__ = ["Condition", "Rule", "leaf_conditions", "to_rules"]
@@ -41,7 +41,7 @@ class Condition(NamedTuple):
     missing: bool = True
 
     def __str__(self) -> str:
-        name = " ".join(self.feature.split())  # on one line
+        name = one_line(self.feature)
         if self.missing and self.above is not None and self.above >= self.at_most:
             return f"{name} is missing"
         if not self.missing and self.above is None and self.at_most == inf:
@@ -86,8 +86,9 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
-        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
+    tree : estimator
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
+        ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
 
@@ -109,8 +110,9 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
     >>> rules[1].conditions
     (Condition(feature='dose', above=1.5, at_most=2.5, missing=False),)
     """
-    table, rules = read_tree(tree), []
-    for idx, conditions in leaf_conditions(table, check_feature_names(tree, feature_names)):
+    fitted, table = read_tree(tree)
+    rules = []
+    for idx, conditions in leaf_conditions(table, fitted.feature_names(feature_names)):
         leaf = table.nodes[idx]
         value, low, high = (float(leaf[field]) for field in ("value", "value_low", "value_high"))
         rules.append(Rule(tuple(conditions.values()), value, low, high, int(leaf["n_node_samples"])))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginwood.export._reading import read_sum
+from marginwood._fitted import read_ensemble
 
 __all__ = ["to_shap"]
 
@@ -17,8 +17,8 @@ def to_shap(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : estimator
-        A fitted `MaxMarginIntervalTree`, `MaxMarginIntervalTreeCV`, `TransformationTree`, `TransformationTreeCV`,
-        `MaxMarginIntervalBoosting`, or `MaxMarginIntervalForest` that takes the mean.
+        A fitted tree of this package, boosting, or a forest that takes the mean. A pipeline that changes the columns
+        is refused: pass its last step, which predicts from the changed ones.
 
     Returns
     -------
@@ -39,7 +39,9 @@ def to_shap(model: Any) -> dict[str, Any]:
     >>> to_shap(tree)["trees"][0]["thresholds"].tolist()
     [1.5, -2.0, -2.0]
     """
-    trees, aggregation, init = read_sum(model)
+    fitted, ensemble = read_ensemble(model)
+    fitted.untransformed("to_shap")
+    trees, aggregation, init = ensemble.added("to_shap")
     n_averaged = len(trees) if aggregation == "mean" else 1
     return {
         "trees": [

@@ -7,9 +7,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from marginwood._base import check_feature_names
+from marginwood._fitted import read_ensemble
 from marginwood._trees.table import IntervalTree
-from marginwood.export._reading import read_sum
 from marginwood.export._rules import Condition, leaf_conditions
 
 __all__ = ["to_sql"]
@@ -24,8 +23,8 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     Parameters
     ----------
     model : estimator
-        A fitted `MaxMarginIntervalTree`, `MaxMarginIntervalTreeCV`, `TransformationTree`, `TransformationTreeCV`,
-        `MaxMarginIntervalBoosting`, or `MaxMarginIntervalForest` that takes the mean.
+        A fitted tree of this package, boosting, or a forest that takes the mean. A pipeline that changes the columns
+        is refused: pass its last step, which predicts from the changed ones.
     feature_names : sequence of str, default=None
         Names of the columns; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     table : str, default=None
@@ -54,8 +53,10 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
       ELSE 5.0
     END
     """
-    trees, aggregation, init = read_sum(model)
-    names = check_feature_names(model, feature_names)
+    fitted, ensemble = read_ensemble(model)
+    fitted.untransformed("to_sql")
+    trees, aggregation, init = ensemble.added("to_sql")
+    names = fitted.feature_names(feature_names)
     if len(set(names)) < len(names) or any("\0" in name for name in names):
         raise ValueError("feature_names: expected names of columns, all different and without NUL characters.")
     if table is not None and (not isinstance(table, str) or not table or "\0" in table):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from marginwood._base import check_feature_names
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import condition, describe_leaf, missing_note, places, read_tree
+from marginwood._drawing import condition, describe_leaf, missing_note, places
+from marginwood._fitted import read_tree
 from marginwood._support.checks import check_count
+from marginwood._support.text import one_line
 
 __all__ = ["export_text"]
 
@@ -17,8 +18,9 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
-        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
+    tree : estimator
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
+        ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -43,9 +45,10 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     |-- dose > 1.50
     |   |-- value: 5.00 in [4.00, 6.00], samples: 2, cost: 0.00
     """
-    table, lines = read_tree(tree), []
+    fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
-    names = [" ".join(name.split()) for name in check_feature_names(tree, feature_names)]  # each on one line
+    names = [one_line(name) for name in fitted.feature_names(feature_names)]
+    lines = []
     for place in places(table, max_depth):
         if place.depth:
             parent = table.nodes[place.parent]

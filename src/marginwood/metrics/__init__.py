@@ -1,9 +1,8 @@
 """Interval metrics, and scorers for scikit-learn's searches."""
 
+from marginwood.metrics._brier import integrated_interval_brier_score, interval_brier_score
 from marginwood.metrics._distributions import (
     d_calibration,
-    integrated_interval_brier_score,
-    interval_brier_score,
     interval_coverage,
     interval_crps,
     interval_log_loss,
@@ -22,10 +21,12 @@ from marginwood.metrics._ranking import (
     target_interval_roc,
 )
 from marginwood.metrics._scorers import SCORERS, get_scorer
+from marginwood.metrics._tables import error_table
 
 __all__ = [
     "SCORERS",
     "d_calibration",
+    "error_table",
     "get_scorer",
     "integrated_interval_brier_score",
     "interval_accuracy",

@@ -1,24 +1,34 @@
-"""What scores ask of a distribution: probabilities of intervals, and integrals of squared probabilities."""
+"""What scores of distributions share: checks, probabilities of intervals, and integrals of squared probabilities."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.integrate import quad_vec
 
-from marginwood.intervals import BoolArray, FloatArray, as_numbers, raise_first
+from marginwood._core.crps import integrate_crps
+from marginwood.distributions import IntervalDistribution
+from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
 
-__all__ = ["crps_of_pieces", "crps_of_quantiles", "evaluate", "interval_probability", "probability_range"]
+__all__ = [
+    "check_target",
+    "crps_of_quantiles",
+    "crps_of_steps",
+    "evaluate",
+    "interval_probability",
+    "limit_range",
+    "make_rows",
+    "probability_range",
+]
 
 # Probabilities are sums of many numbers: one that differs from 0 or 1 by less than this does not differ.
 ROUNDING = 1e-9
-# Nodes on [0, 1] of the rule of Gauss that is exact for cubics, and so for squares of straight pieces.
-NODES = (0.5 - np.sqrt(1 / 12), 0.5 + np.sqrt(1 / 12))
 # Of the integrals over quantiles, in the unit of the target relative to the largest row's.
 TOLERANCE = 1e-10
 N_SUBINTERVALS = 500
+# Rows of step distributions that are integrated at once, to bound the memory.
+N_ROWS = 128
 
 
 class _Tail(NamedTuple):
@@ -31,15 +41,49 @@ class _Tail(NamedTuple):
 LOWER_TAIL, UPPER_TAIL = _Tail("cdf", "ppf"), _Tail("sf", "isf")
 
 
+def limit_range(intervals: FloatArray, weight: FloatArray | None = None) -> tuple[float, float]:
+    """Return the least and the greatest limit of the rows of positive weight, or raise if they are the same."""
+    counted = intervals if weight is None else intervals[weight > 0]
+    limits = counted[np.isfinite(counted)]
+    if not limits.size or limits.min() == limits.max():
+        raise ValueError(
+            "y_true: expected rows of positive weight with at least two different finite limits, between which the "
+            "score is integrated."
+        )
+    return float(limits.min()), float(limits.max())
+
+
+def check_target(y_true: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | None]:
+    """Return checked intervals and weights."""
+    intervals = check_intervals(y_true, name="y_true")
+    return intervals, check_sample_weight(sample_weight, len(intervals))
+
+
+def make_rows(distribution: Any, n_rows: int, *, name: str = "distribution") -> Any:
+    """Return a distribution with a row for each of `n_rows`; a single one of this package is repeated."""
+    if not isinstance(distribution, IntervalDistribution):
+        return distribution
+    try:
+        n_found = len(distribution)
+    except TypeError:  # a single one has no length
+        return distribution.shifted(np.zeros(n_rows))
+    if n_found != n_rows:
+        raise ValueError(f"{name}: expected {n_rows} rows, one for each row of y_true; got {n_found}.")
+    return distribution
+
+
 def evaluate(distribution: Any, method: str, values: FloatArray, *, name: str = "distribution") -> FloatArray:
     """Call a method with one value per row, and return one number per row."""
     function = getattr(distribution, method, None)
     if not callable(function):
         raise TypeError(
-            f"{name}: expected an object with a method {method}, one distribution per row, such as "
+            f"{name}: expected an object with a method {method}, with one distribution per row, such as "
             f"scipy.stats.norm(loc=prediction, scale=spread); got {type(distribution).__name__}."
         )
-    found = as_numbers(function(values), f"{name}.{method}")
+    if isinstance(distribution, IntervalDistribution):
+        found = function(values[:, np.newaxis])[:, 0]
+    else:
+        found = as_numbers(function(values), f"{name}.{method}")
     if found.shape != values.shape:
         raise ValueError(
             f"{name}: expected {method}(t) to take {len(values)} values, one per row of y_true, and to return "
@@ -64,49 +108,51 @@ def _begin(intervals: FloatArray) -> FloatArray:
     return np.where(upper == np.inf, lower, np.nextafter(lower, -np.inf))
 
 
-def probability_range(distribution: Any, intervals: FloatArray) -> tuple[FloatArray, FloatArray]:
+def probability_range(
+    distribution: Any, intervals: FloatArray, *, name: str = "distribution"
+) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of all below each interval, and of all up to its end."""
     lower, upper = intervals.T
-    begin = evaluate(distribution, "cdf", _finite(_begin(intervals)))
-    end = evaluate(distribution, "cdf", _finite(upper))
-    return np.where(lower == -np.inf, 0.0, begin), np.where(upper == np.inf, 1.0, end)
+    end = np.where(upper == np.inf, 1.0, evaluate(distribution, "cdf", _finite(upper), name=name))
+    if isinstance(distribution, IntervalDistribution):
+        return np.maximum(end - distribution.probability(intervals), 0.0), end
+    begin = evaluate(distribution, "cdf", _finite(_begin(intervals)), name=name)
+    return np.where(lower == -np.inf, 0.0, begin), end
 
 
-def interval_probability(distribution: Any, intervals: FloatArray) -> FloatArray:
+def interval_probability(distribution: Any, intervals: FloatArray, *, name: str = "distribution") -> FloatArray:
     """Return the probability of each interval."""
-    begin, end = probability_range(distribution, intervals)
+    if isinstance(distribution, IntervalDistribution):
+        return distribution.probability(intervals)
+    begin, end = probability_range(distribution, intervals, name=name)
     probability = end - begin
     if hasattr(distribution, "sf"):
         # Beyond the median, differences of what is left above have the smaller rounding error.
         upper = intervals[:, 1]
-        above_begin = evaluate(distribution, "sf", _finite(_begin(intervals)))
-        above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper)))
+        above_begin = evaluate(distribution, "sf", _finite(_begin(intervals)), name=name)
+        above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper), name=name))
         probability = np.where(begin > 0.5, above_begin - above_end, probability)
     return np.maximum(probability, 0.0)
 
 
-def crps_of_pieces(distribution: Any, intervals: FloatArray, low: float, high: float) -> FloatArray:
-    """Return the CRPS of each row between two values, exactly, for a cdf that is linear between its knots."""
+def crps_of_steps(distribution: IntervalDistribution, intervals: FloatArray, low: float, high: float) -> FloatArray:
+    """Return the CRPS of each row between two values, exactly, with masses spread over their support intervals."""
+    crps = np.empty(len(intervals))
+    for start in range(0, len(intervals), N_ROWS):
+        rows = range(start, min(start + N_ROWS, len(intervals)))
+        singles = [distribution[row] for row in rows]
+        masses = [single.mass for single in singles]
+        integrate_crps(
+            np.concatenate([single.support for single in singles]),
+            np.concatenate(masses),
+            np.append(0, np.cumsum([len(mass) for mass in masses])),
+            intervals[start : rows.stop],
+            (low, high),
+            crps[start : rows.stop],
+        )
+    advice = " The CRPS of such a row is infinite: pass span=(low, high) to integrate between two values only."
     lower, upper = intervals.T
-    knots = _check_knots(distribution.knots, len(intervals))
-    first, last = knots[:, 0], knots[:, -1]
-    if low == -np.inf:
-        below = evaluate(distribution, "cdf", np.nextafter(first, -np.inf))
-        _refuse_infinite((below > ROUNDING) & (lower > -np.inf), "below", below)
-    if high == np.inf:
-        above = 1 - evaluate(distribution, "cdf", last)
-        _refuse_infinite((above > ROUNDING) & (upper < np.inf), "above", above)
-    # An interval may end before the first knot, or begin after the last.
-    begin = np.minimum(first, upper) if low == -np.inf else np.full(len(first), low)
-    end = np.maximum(last, lower) if high == np.inf else np.full(len(last), high)
-    edges = [begin, *np.clip(knots, low, high).T, end]
-    crps = np.zeros(len(intervals))
-    for left, right in pairwise(edges):
-        for start, stop, is_upper in ((left, np.minimum(right, lower), 0.0), (np.maximum(left, upper), right, 1.0)):
-            width = np.maximum(stop - start, 0.0)
-            if width.any():
-                nodes = [evaluate(distribution, "cdf", _finite(start) + node * width) for node in NODES]
-                crps += width / 2 * sum((probability - is_upper) ** 2 for probability in nodes)
+    raise_first(np.isinf(crps), "distribution: mass beyond all finite values", advice, lower=lower, upper=upper)
     return crps
 
 
@@ -161,21 +207,3 @@ def _tail_integral(
             "Pass span=(low, high) to integrate between two values only."
         )
     return integral + beyond
-
-
-def _check_knots(knots: Any, n_rows: int) -> FloatArray:
-    """Return knots of shape (n_rows, m)."""
-    values = as_numbers(knots, "distribution.knots")
-    if values.ndim not in (1, 2) or values.shape[-1] == 0 or (values.ndim == 2 and len(values) != n_rows):
-        raise ValueError(
-            f"distribution: expected knots of shape (m,) or ({n_rows}, m), m >= 1, with a row per row of y_true; "
-            f"got shape {values.shape}."
-        )
-    if not np.all(np.isfinite(values)) or not np.all(np.diff(values, axis=-1) >= 0):
-        raise ValueError("distribution: expected finite knots in rising order.")
-    return np.broadcast_to(values, (n_rows, values.shape[-1]))
-
-
-def _refuse_infinite(bad: BoolArray, side: str, mass: FloatArray) -> None:
-    advice = " The CRPS of such a row is infinite: pass span=(low, high) to integrate between two values only."
-    raise_first(bad, f"distribution: mass {side} all finite values", advice, mass=mass)

@@ -1,4 +1,8 @@
-"""Scorers by name, for the ``scoring`` arguments of scikit-learn and of this package; greater is better."""
+"""Scorers by name, for the ``scoring`` arguments of scikit-learn and of this package; greater is better.
+
+Those of distributions ask the estimator for ``predict_distribution(X)``. The one of the CRPS integrates from the least
+to the greatest limit of the rows that it scores.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,59 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sklearn.metrics import make_scorer
+from sklearn.pipeline import Pipeline
 
+from marginwood.metrics._brier import integrated_interval_brier_score
+from marginwood.metrics._distributions import interval_crps, interval_log_loss
 from marginwood.metrics._points import (
     interval_accuracy,
     interval_d2_score,
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
+from marginwood.metrics._probabilities import check_target, limit_range
 from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc, target_interval_aum
 
 __all__ = ["SCORERS", "AverageLoss", "average_loss_of", "get_scorer"]
 
+Metric: TypeAlias = Callable[..., float]
 RowLoss: TypeAlias = Literal["squared_distance", "distance", "miss"]
 
-SCORERS: dict[str, Callable[..., float]] = {
+
+class DistributionScorer:
+    """A scorer ``scorer(estimator, X, y)``: minus a loss of what ``estimator.predict_distribution(X)`` returns."""
+
+    def __init__(self, loss: Metric) -> None:
+        self._loss = loss
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return minus the loss."""
+        return -self._loss(y, _predict_distribution(estimator, X), sample_weight=sample_weight)
+
+    def __repr__(self) -> str:
+        return f"DistributionScorer({self._loss.__name__})"
+
+
+def _predict_distribution(estimator: Any, X: Any) -> Any:
+    """Predict with an estimator, or with the last one of a pipeline, which does not pass this method on."""
+    if isinstance(estimator, Pipeline):
+        features = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        return _predict_distribution(estimator[-1], features)
+    if not hasattr(estimator, "predict_distribution"):
+        raise TypeError(
+            f"estimator: this score needs an estimator with a method predict_distribution; {type(estimator).__name__} "
+            "has none. Score its predictions instead, for example by 'neg_interval_mean_squared_error'."
+        )
+    return estimator.predict_distribution(X)
+
+
+def interval_crps_between_limits(y_true: Any, distribution: Any, *, sample_weight: Any = None) -> float:
+    """The CRPS from the least to the greatest limit of the target: finite also if some mass lies beyond."""
+    intervals, weight = check_target(y_true, sample_weight)
+    return interval_crps(intervals, distribution, span=limit_range(intervals, weight), sample_weight=weight)
+
+
+SCORERS: dict[str, Metric] = {
     "neg_interval_mean_squared_error": make_scorer(interval_mean_squared_error, greater_is_better=False),
     "neg_interval_mean_absolute_error": make_scorer(interval_mean_absolute_error, greater_is_better=False),
     "interval_accuracy": make_scorer(interval_accuracy),
@@ -27,6 +70,9 @@ SCORERS: dict[str, Callable[..., float]] = {
     "interval_concordance_index": make_scorer(interval_concordance_index),
     "target_interval_auc": make_scorer(target_interval_auc),
     "neg_target_interval_aum": make_scorer(target_interval_aum, greater_is_better=False),
+    "neg_interval_log_loss": DistributionScorer(interval_log_loss),
+    "neg_interval_crps": DistributionScorer(interval_crps_between_limits),
+    "neg_integrated_interval_brier_score": DistributionScorer(integrated_interval_brier_score),
 }
 
 
@@ -49,7 +95,7 @@ _AVERAGES = (
 )
 
 
-def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
+def get_scorer(scoring: str | Metric) -> Metric:
     """Return a scorer for scikit-learn's ``scoring`` arguments by its name.
 
     Parameters

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from marginwood._support.text import one_line
+
 __all__ = [
     "COLORMAP",
     "FAINT",
@@ -46,6 +48,6 @@ def make_axes(ax: Any, **figure: Any) -> Any:
 
 def shorten(name: str) -> str:
     """A name on one line, without its middle if it is long: long names often begin alike."""
-    name = " ".join(name.split())
+    name = one_line(name)
     half = LONGEST_NAME // 2
     return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"

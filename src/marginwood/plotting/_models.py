@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import check_feature_names
+from marginwood._fitted import read
 from marginwood._support.checks import check_count
-from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.plotting._canvas import INTERVAL, SECOND, make_axes, pyplot, shorten
 
 __all__ = ["plot_importances", "plot_partial_dependence"]
@@ -24,9 +23,10 @@ def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, 
     Parameters
     ----------
     model : estimator
-        A fitted tree, forest or boosting: anything with ``feature_importances_``.
+        A fitted tree, forest or boosting, anything of this package with ``feature_importances_``, or a pipeline that
+        ends in one.
     feature_names : sequence of str, default=None
-        Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
+        Names of the features; by default those that the model saw, or ``x[0]``, ``x[1]``, ...
     n_top : int, default=20
         How many features to show.
     ax : matplotlib axes, default=None
@@ -47,17 +47,19 @@ def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, 
     'x[0]'
     """
     pyplot()
-    check_is_fitted(model)
-    if not hasattr(model, "feature_importances_"):
-        raise TypeError(f"model: expected an estimator with feature_importances_, got {type(model).__name__}.")
-    names = check_feature_names(model, feature_names)
-    importances = np.asarray(model.feature_importances_)
+    fitted = read(model)
+    if not hasattr(fitted.estimator, "feature_importances_"):
+        name = type(fitted.estimator).__name__
+        raise TypeError(f"model: expected an estimator with feature_importances_, got {name}.")
+    names = fitted.feature_names(feature_names)
+    importances = np.asarray(fitted.estimator.feature_importances_)
     top = np.argsort(-importances, kind="stable")[: check_count("n_top", n_top, 1)]
     ax = make_axes(ax, figsize=(7, 0.8 + 0.28 * len(top)))
     places = np.arange(len(top))
     ax.barh(places, importances[top], height=0.7, color=INTERVAL)
-    if isinstance(model, MaxMarginIntervalForest):
-        in_trees = np.array([tree.feature_importances_[top] for tree in model.estimators_])
+    ensemble = fitted.ensemble
+    if ensemble is not None and ensemble.aggregation != "sum":
+        in_trees = np.array([tree.compute_feature_importances()[top] for tree in ensemble.trees])
         low, high = np.quantile(in_trees, [0.1, 0.9], axis=0)
         ax.hlines(places, low, high, color=SECOND, linewidth=1.6, label=f"10 % to 90 % of {len(in_trees)} trees")
         ax.legend(frameon=False, loc="lower right")
@@ -71,14 +73,15 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
     """Draw how predictions depend on one or two features, by scikit-learn's ``PartialDependenceDisplay``.
 
     That takes neither integers nor polars frames nor missing values: here the first two are turned into what it takes,
-    and rows in which a drawn feature is NaN or infinite are left out.
+    and rows in which a drawn feature is missing or infinite are left out. A drawn feature that is not of numbers is
+    drawn as bars, one per value.
 
     Parameters
     ----------
     model : estimator
-        A fitted model.
+        A fitted model or pipeline.
     X : array-like of shape (n_samples, n_features)
-        Rows to average over, of numbers.
+        Rows to average over, as the model takes them: for a pipeline, a frame may have columns of text.
     features : list of int, str or pairs of these
         Features by number or name; a pair makes a map of both.
     ax : matplotlib axes or array of them, default=None
@@ -108,13 +111,16 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
         X = X.to_pandas()
     if isinstance(features, str) or not hasattr(features, "__len__") or not len(features):
         raise ValueError(f"features: expected a list of features and pairs of features, got {features!r}.")
-    X = X.astype(np.float64) if hasattr(X, "astype") else np.asarray(X, dtype=np.float64)
-    names = options.setdefault("feature_names", check_feature_names(model))
-    column_of = {name: idx for idx, name in enumerate(names)} | {idx: idx for idx in range(len(names))}
+    X = X.copy() if hasattr(X, "columns") else np.array(X, dtype=np.float64)
+    names = options.setdefault("feature_names", _column_names(model, X))
+    place_of = {name: idx for idx, name in enumerate(names)} | {idx: idx for idx in range(len(names))}
     drawn = {part for feature in features for part in (feature if isinstance(feature, tuple | list) else [feature])}
-    X = X[np.isfinite(np.asarray(X)[:, [column_of[part] for part in drawn if part in column_of]]).all(axis=1)]
+    places = sorted({place_of[part] for part in drawn if part in place_of})  # scikit-learn names those it cannot find
+    X, of_words = _complete_rows(X, places)
     if not len(X):
         raise ValueError(f"X: expected rows in which the features {features} are finite, got none.")
+    if of_words:
+        options.setdefault("categorical_features", [names[place] for place in of_words])
     if ax is None:
         ax = make_axes(None, figsize=(4.2 * min(len(features), options.get("n_cols", 3)), 3.4))
     with warnings.catch_warnings():  # where predictions are constant, scikit-learn asks for an axis of no length
@@ -124,3 +130,28 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
         axes.xaxis.label.set_parse_math(False)
         axes.yaxis.label.set_parse_math(False)
     return display
+
+
+def _column_names(model: Any, X: Any) -> list[str]:
+    """The names of the columns that a model takes, before the steps of a pipeline."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x[{idx}]" for idx in range(X.shape[1])] if names is None else list(names)
+
+
+def _complete_rows(X: Any, places: list[int]) -> tuple[Any, list[int]]:
+    """The rows in which these columns hold finite numbers, as floats, or words; and the columns that hold words."""
+    if not hasattr(X, "columns"):
+        return X[np.isfinite(X[:, places]).all(axis=1)], []
+    is_complete, of_words = np.ones(len(X), np.bool_), []
+    for place in places:
+        column = X.iloc[:, place]
+        if column.dtype.kind in "biuf":
+            column = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            X.isetitem(place, column)
+            is_complete &= np.isfinite(column)
+        else:
+            of_words.append(place)
+            is_complete &= column.notna().to_numpy()
+    return X[is_complete], of_words

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginwood._base import check_feature_names
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import answer, condition, describe_value, read_tree
+from marginwood._drawing import answer, condition, describe_value
+from marginwood._fitted import Fitted, read_tree
 from marginwood._support.checks import check_count
+from marginwood._trees.table import IntervalTree
 from marginwood.intervals import FloatArray, IntArray, check_intervals
 from marginwood.plotting._canvas import (
     COLORMAP,
@@ -70,10 +71,11 @@ def plot_tree(
 
     Parameters
     ----------
-    tree : MaxMarginIntervalTree, MaxMarginIntervalTreeCV, TransformationTree or TransformationTreeCV
-        A fitted tree; of a forest or of boosting, one of its ``estimators_``.
+    tree : estimator
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
+        ``estimators_``.
     X : array-like of shape (n_samples, n_features), default=None
-        Rows to show beside their leaves, of the training data or of others.
+        Rows to show beside their leaves, of the training data or of others; of a pipeline, before its steps.
     y : array-like, default=None
         Their intervals, in any form that `fit` accepts.
     feature_names : sequence of str, default=None
@@ -101,10 +103,10 @@ def plot_tree(
     7
     """
     plt = pyplot()
-    table = read_tree(tree)
-    names = [shorten(name) for name in check_feature_names(tree, feature_names)]
+    fitted, table = read_tree(tree)
+    names = [shorten(name) for name in fitted.feature_names(feature_names)]
     decimals = check_count("decimals", decimals, 0)
-    leaves, intervals = _check_rows(tree, X, y)
+    leaves, intervals = _check_rows(fitted, table, X, y)
     layout = lay_out(table, max_depth)
     texts = [_describe(table.nodes[place.idx], place.is_cut, names, decimals) for place in layout.places]
     branches = [answer(table, place) for place in layout.places]
@@ -119,13 +121,14 @@ def plot_tree(
     return drawing.ax
 
 
-def _check_rows(tree: Any, X: Any, y: Any) -> tuple[IntArray | None, FloatArray | None]:
+def _check_rows(fitted: Fitted, tree: IntervalTree, X: Any, y: Any) -> tuple[IntArray | None, FloatArray | None]:
     """The leaf and the interval of every row that is to be shown."""
     if (X is None) != (y is None):
         raise ValueError("X, y: expected both, to show the intervals of every leaf, or none of them.")
     if X is None:
         return None, None
-    leaves, intervals = tree.apply(X), check_intervals(y)
+    leaves = tree.apply(fitted.transform(X))
+    intervals = check_intervals(y)
     if len(leaves) != len(intervals):
         raise ValueError(f"X, y: expected the same number of rows, got {len(leaves)} in X, {len(intervals)} in y.")
     return leaves, intervals

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from marginwood._drawing import surface_levels, survey
+from marginwood._fitted import Search, read_search, read_tree
 from marginwood._trees.pruning import pruning_path
-from marginwood._tuning.surface import make_surface, surface_levels
-from marginwood.intervals import BoolArray, FloatArray, as_numbers
+from marginwood.intervals import FloatArray, IntArray
 from marginwood.plotting._canvas import COLORMAP, PREDICTION, SECOND, make_axes, pyplot
 
 __all__ = ["plot_margin_heatmap", "plot_pruning_path"]
@@ -20,8 +20,8 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    path : MaxMarginIntervalTree or Bunch
-        A fitted tree, or what its `cost_complexity_pruning_path` returns.
+    path : estimator or Bunch
+        A fitted tree, a pipeline that ends in one, or what `cost_complexity_pruning_path` of a tree returns.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -44,10 +44,8 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     if hasattr(path, "ccp_alphas") and hasattr(path, "n_leaves"):
         alphas, costs, n_leaves = path.ccp_alphas, path.impurities, path.n_leaves
     else:
-        check_is_fitted(path)
-        if not hasattr(path, "tree_"):
-            raise TypeError(f"path: expected a fitted tree or its pruning path, got {type(path).__name__}.")
-        alphas, costs, n_leaves, _ = pruning_path(path.tree_.nodes)
+        _, tree = read_tree(path, "path")
+        alphas, costs, n_leaves, _ = pruning_path(tree.nodes)
     ax = make_axes(ax, figsize=(7, 4.2))
     start, end = 0.0, 1.0
     if len(alphas) > 1:
@@ -71,18 +69,21 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def plot_margin_heatmap(search: Any, *, against: str = "ccp_alpha", loss: str | None = None, ax: Any = None) -> Any:
+def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: str | None = None, ax: Any = None) -> Any:
     """Draw the cross-validated error of a search for every margin and another parameter.
 
-    Pruning paths differ from margin to margin, so a cell of `MaxMarginIntervalTreeCV` shows the candidate of its margin
-    whose alpha, or number of leaves, is the nearest. A star marks the chosen candidate.
+    Pruning paths differ from margin to margin, so a cell of such a search shows the candidate of its margin whose
+    alpha, or number of leaves, is the nearest. Parameters that are not drawn are those of the chosen candidate, which a
+    star marks.
 
     Parameters
     ----------
-    search : MaxMarginIntervalTreeCV or GridSearchCV
-        A fitted search with ``param_margin`` in its ``cv_results_``.
-    against : str, default="ccp_alpha"
-        The other axis: "ccp_alpha" or "n_leaves", or another parameter of a grid search, as "max_depth".
+    search : estimator
+        A fitted estimator that tuned itself, a ``GridSearchCV`` of an estimator of this package, or a pipeline that
+        ends in one of these; with ``param_margin`` in its ``cv_results_``.
+    against : str, default=None
+        The other axis: a parameter as "max_depth", or "n_leaves" for a search along pruning paths; by default the
+        parameter with the most values.
     loss : {"linear_hinge", "squared_hinge"}, default=None
         Which of the losses to show, if several were tried; by default that of the chosen candidate.
     ax : matplotlib axes, default=None
@@ -103,21 +104,24 @@ def plot_margin_heatmap(search: Any, *, against: str = "ccp_alpha", loss: str | 
     ['0', '0.1', '0.2']
     """
     pyplot()
-    check_is_fitted(search)
-    results = getattr(search, "cv_results_", {})
-    margin, level, score, is_chosen = _read_candidates(results, getattr(search, "best_index_", None), against, loss)
-    levels = surface_levels(level)
-    # A path of subtrees has one for every alpha; a grid search has no more than the points that it tried.
-    surface = make_surface(margin, level, score, is_chosen, levels, reach=np.inf if "n_leaves" in results else 1e-9)
+    tried = read_search(search)
+    if tried is None or "margin" not in tried.parameters:
+        found = type(search).__name__ if tried is None else f"one over {', '.join(tried.parameters)}"
+        raise ValueError(f"search: expected a fitted search over margins, got {found}.")
+    against = tried.longest("margin") if against is None else against
+    if against is None:
+        raise ValueError("against: expected a parameter of numbers beside the margin, but the search tried none.")
+    level = _read_levels(tried, against)
+    rows = _read_rows(tried, against, loss)
+    levels = surface_levels(level[rows])
+    surface = survey(tried, rows, level, levels)
     shown = surface.candidates.T
-    is_error = isinstance(search.scoring, str) and search.scoring.startswith("neg_")
-    table = np.ma.masked_array(-score[shown] if is_error else score[shown], shown < 0)
+    table = np.ma.masked_array(tried.errors[shown], shown < 0)
     ax = make_axes(ax, figsize=(7.5, 4.5))
     # matplotlib has no logarithmic colours for numbers near the smallest.
-    is_wide = is_error and 1e-200 < table.min() < table.max() / 10
+    is_wide = tried.is_error and 1e-200 < table.min() < table.max() / 10
     mesh = ax.pcolormesh(table, cmap=COLORMAP, norm="log" if is_wide else "linear", rasterized=True)
-    what = search.scoring.removeprefix("neg_").replace("_", " ") if isinstance(search.scoring, str) else "score"
-    ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {what}")
+    ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {tried.what}")
     if surface.chosen is not None:
         x, y = surface.chosen
         ax.plot(x + 0.5, y + 0.5, "*", markersize=16, color="white", markeredgecolor="black", clip_on=False)
@@ -128,20 +132,25 @@ def plot_margin_heatmap(search: Any, *, against: str = "ccp_alpha", loss: str | 
     return ax
 
 
-def _read_candidates(
-    results: Any, best_idx: int | None, against: str, loss: str | None
-) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """Margin, other parameter and score of the candidates with one loss, and which of them is the chosen one."""
-    key = against if against == "n_leaves" else f"param_{against}"
-    for name, argument in (("param_margin", "search"), ("mean_test_score", "search"), (key, "against")):
-        if name not in results:
-            found = ", ".join(column for column in results if column.startswith("param_")) or "no parameters"
-            raise ValueError(f"{argument}: expected {name!r} in the search's cv_results_, which has {found}.")
-    losses = np.asarray(results.get("param_loss", np.full(len(results["param_margin"]), "")), dtype=object)
-    loss = losses[best_idx or 0] if loss is None else loss
-    rows = np.flatnonzero((losses == loss) & np.isfinite(results["mean_test_score"]))
-    if not len(rows):
+def _read_levels(tried: Search, against: str) -> FloatArray:
+    """The values on the other axis, one per candidate."""
+    if against == "n_leaves" and "n_leaves" in tried.results:
+        return np.asarray(tried.results["n_leaves"], np.float64)
+    if against not in tried.parameters:
+        raise ValueError(f"against: expected one of {list(tried.parameters)}, got {against!r}.")
+    try:
+        return tried.numbers(against)
+    except (TypeError, ValueError):
+        raise ValueError(f"against: expected a parameter of numbers, got {against!r}.") from None
+
+
+def _read_rows(tried: Search, against: str, loss: str | None) -> IntArray:
+    """The candidates to draw: of one loss, and like the chosen one in all that is not drawn."""
+    path = tried.longest("margin") if against == "n_leaves" else against
+    rows = tried.beside("margin", "loss", *([path] if path else []))
+    losses = tried.parameters.get("loss", np.full(len(tried.errors), "", dtype=object))
+    loss = losses[tried.best_index] if loss is None else loss
+    drawn = rows[(losses[rows] == loss) & np.isfinite(tried.errors[rows])]
+    if not len(drawn):
         raise ValueError(f"loss: expected one of {sorted(set(losses))} with a finite score, got {loss!r}.")
-    level = as_numbers([np.inf if value is None else value for value in results[key]], against)
-    margin, score = as_numbers(results["param_margin"], "margin"), np.asarray(results["mean_test_score"])
-    return margin[rows], level[rows], score[rows], rows == best_idx
+    return drawn

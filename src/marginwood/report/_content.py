@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import IntervalRegressorMixin, check_feature_names, check_features
 from marginwood._core.nodes import LEAF
-from marginwood._trees.boosting import MaxMarginIntervalBoosting
+from marginwood._fitted import Fitted, read
 from marginwood._trees.table import IntervalTree
 from marginwood._version import __version__
 from marginwood.intervals import (
@@ -27,8 +25,8 @@ from marginwood.metrics import (
     interval_mean_squared_error,
 )
 from marginwood.report._plain import number, numbers
-from marginwood.report._trees import node_tables, node_trees
-from marginwood.report._tuning import candidates, cv_surface, error_curve
+from marginwood.report._trees import node_tables
+from marginwood.report._tuning import candidates, error_curves, search_surface
 
 __all__ = ["describe"]
 
@@ -46,51 +44,57 @@ SCORES = {
 
 def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """The whole content of a report on a fitted model and data with known intervals."""
-    if not isinstance(model, IntervalRegressorMixin):
-        raise TypeError(f"model: expected a fitted estimator of marginwood, got {type(model).__name__}.")
-    check_is_fitted(model)
+    fitted = read(model)
     prediction = np.asarray(model.predict(X), np.float64)  # X as it came: a frame's names are checked here
-    X, y = check_features(model, X), check_intervals(y)
+    X, y = fitted.transform(X), check_intervals(y)
     if len(X) != len(y):
         raise ValueError(f"X and y: expected the same number of rows, got {len(X)} in X and {len(y)} in y.")
     if not np.isfinite(y).any():
         check_informative(y)  # it raises
-    trees = node_trees(model)
+    ensemble = fitted.ensemble
+    trees = [] if ensemble is None else ensemble.trees
     tables = node_tables(trees)
-    names = check_feature_names(model)
+    names = fitted.feature_names()
+    surface = search_surface(fitted.search)
     split_on = sorted({feature for table in tables for feature in table["feature"] if feature >= 0})
     return {
         "version": __version__,
-        "model": type(model).__name__,
-        "parameters": _parameters(model),
-        "adds_up": isinstance(model, MaxMarginIntervalBoosting),
+        "model": fitted.name,
+        "parameters": _parameters(fitted),
+        "adds_up": ensemble is not None and ensemble.aggregation == "sum" and fitted.tree is None,
         "features": names,
         "n_rows": len(y),
         "scores": _scores(y, prediction),
         "kinds": _kinds(y, prediction),
-        "importances": _importances(model),
-        "feature_table": _feature_table(model, X),
+        "importances": _importances(fitted.estimator),
+        "feature_table": _feature_table(fitted.estimator, X),
         "target": _target_summary(y),
         "n_trees": len(trees),
         "trees": tables,
         "saw_missing": np.flatnonzero(trees[0].saw_missing).tolist() if trees else [],
         "rows": _rows(X, y, prediction, split_on),
-        "curve": error_curve(model, X, y),
-        "surface": cv_surface(model),
-        "candidates": candidates(model),
-        "warnings": _warnings(trees, tables, X, y, names),
+        "curves": error_curves(fitted, X, y),
+        "surface": surface,
+        "candidates": candidates(fitted.search, has_surface=surface is not None),
+        "warnings": _step_notes(fitted) + _warnings(trees, tables, X, y, names),
     }
 
 
-def _parameters(model: Any) -> dict[str, str]:
+def _parameters(fitted: Fitted) -> dict[str, str]:
     """Parameters as text, those that a search chose first."""
-    chosen = getattr(model, "best_params_", {}) | (
-        {"alpha_": model.alpha_} if isinstance(getattr(model, "alpha_", None), float) else {}
-    )
-    if hasattr(model, "oob_score_"):
-        chosen |= {"out-of-bag D2": round(float(model.oob_score_), 4)}
-    given = {name: value for name, value in model.get_params(deep=False).items() if name not in chosen}
+    chosen = dict(getattr(fitted.own, "best_params_", {}))
+    if hasattr(fitted.estimator, "oob_score_"):
+        chosen["out-of-bag D2"] = round(float(fitted.estimator.oob_score_), 4)
+    given = {name: value for name, value in fitted.own.get_params(deep=False).items() if name not in chosen}
     return {name: str(value) for name, value in (chosen | given).items()}
+
+
+def _step_notes(fitted: Fitted) -> list[str]:
+    """Says that features are not columns of the data, where steps change them."""
+    if not fitted.steps:
+        return []
+    steps = ", then ".join(fitted.step_names)
+    return [f"The features on this page are what the model sees: the columns of the data after {steps}."]
 
 
 def _scores(y: FloatArray, prediction: FloatArray) -> dict[str, Any]:

@@ -31,9 +31,9 @@ def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, ti
     Parameters
     ----------
     model : estimator
-        Any fitted estimator of this package.
+        Any fitted estimator of this package, or a pipeline that ends in one.
     X : array-like of shape (n_samples, n_features)
-        Features of the rows to report on.
+        Features of the rows to report on, as the model takes them.
     y : array-like of shape (n_samples, 2)
         Their intervals, in any form that `fit` accepts.
     path : str or path

@@ -11,17 +11,9 @@ from marginwood._core.predict import depths
 from marginwood._trees.table import IntervalTree
 from marginwood.report._plain import numbers
 
-__all__ = ["node_tables", "node_trees"]
+__all__ = ["node_tables"]
 
 MAX_NODES = 100_000  # about 12 MB of text
-
-
-def node_trees(model: Any) -> list[IntervalTree]:
-    """The node tables of a tree, a forest or boosting; none for other models."""
-    if isinstance(getattr(model, "tree_", None), IntervalTree):
-        return [model.tree_]
-    inner = [getattr(tree, "tree_", None) for tree in getattr(model, "estimators_", [])]
-    return [tree for tree in inner if isinstance(tree, IntervalTree)]
 
 
 def node_tables(trees: list[IntervalTree]) -> list[dict[str, Any]]:

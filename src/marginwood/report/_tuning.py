@@ -1,4 +1,4 @@
-"""How a model's error depends on what was chosen: curves over trees, stages and penalties, and the CV surface."""
+"""How a model's error depends on what was chosen: curves over trees and parameters, and what a search tried."""
 
 from __future__ import annotations
 
@@ -7,79 +7,105 @@ from typing import Any
 import numpy as np
 
 from marginwood._base import BLOCK
+from marginwood._drawing import surface_levels, survey
+from marginwood._fitted import Ensemble, Fitted, Search
 from marginwood._trees.bagging import aggregate
-from marginwood._trees.boosting import MaxMarginIntervalBoosting
-from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._tuning.surface import make_surface, surface_levels
-from marginwood._tuning.tree import MaxMarginIntervalTreeCV
-from marginwood.intervals import FloatArray
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import hinge_loss
-from marginwood.metrics import interval_d2_score, interval_hinge_loss
+from marginwood.metrics import interval_d2_score
 from marginwood.report._plain import number, numbers
 
-__all__ = ["candidates", "cv_surface", "error_curve"]
+__all__ = ["candidates", "error_curves", "search_surface"]
 
-N_POINTS = 50  # of a curve over the trees of a forest
+N_POINTS = 50  # of a curve over the trees of an ensemble
+N_CANDIDATES = 50  # in the table of candidates
+WIDE = 100.0  # an axis that spans more than this factor is logarithmic
 UNITS = {"linear_hinge": "mean distance to the interval", "squared_hinge": "mean squared distance to the interval"}
 
 
-def error_curve(model: Any, X: FloatArray, y: FloatArray) -> dict[str, Any] | None:
-    """Lines of an error over trees, stages or penalties; `chosen` is where the model stands."""
-    if isinstance(model, MaxMarginIntervalForest):
-        return _forest_curve(model, X, y)
-    if isinstance(model, MaxMarginIntervalBoosting):
-        return _boosting_curve(model, X, y)
-    if hasattr(model, "mse_path_"):
-        alphas = np.asarray(model.alphas_)
-        line = _line("mean over the folds", alphas[alphas > 0], model.mse_path_.mean(axis=1)[alphas > 0])
-        return _curve("alpha", UNITS["squared_hinge"], [line], model.alpha_, log_x=True)
-    return None
+def error_curves(fitted: Fitted, X: FloatArray, y: FloatArray) -> list[dict[str, Any]]:
+    """Lines of an error over the trees of an ensemble, and over the path of a search."""
+    curves = []
+    ensemble = fitted.ensemble
+    if ensemble is not None and fitted.tree is None:
+        curves.append(_ensemble_curve(fitted.estimator, ensemble, X, y))
+    if fitted.search is not None:
+        curves += _search_curve(fitted.search)
+    return curves
 
 
-def _forest_curve(forest: MaxMarginIntervalForest, X: FloatArray, y: FloatArray) -> dict[str, Any]:
-    """The interval MSE of the first trees, on these rows and, if they are the training rows, out of bag."""
-    n_trees = len(forest.estimators_)
-    counts = np.unique(np.geomspace(1, n_trees, N_POINTS).round().astype(np.int64))
-    drawn = _drawn_rows(forest, y)
-    total, oob_total, n_oob = np.zeros(len(counts)), np.zeros(len(counts)), np.zeros(len(counts))
+def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+    """The error of the first trees: on these rows, out of bag if they are the training rows, and as training saw it."""
+    counts = np.unique(np.geomspace(1, len(ensemble.trees), N_POINTS).round().astype(np.int64))
+    lines = [_line("these data", counts, _errors_of_first(ensemble, counts, X, y, model.loss))]
+    drawn = _drawn_rows(model, y)
+    if drawn is not None:
+        errors = _errors_of_first(ensemble, counts, X, y, model.loss, drawn)
+        known = ~np.isnan(errors)
+        lines.append(_line("out of bag", counts[known], errors[known]))
+    for name, attribute in (("training, with margin", "train_score_"), ("validation", "validation_score_")):
+        scores = getattr(model, attribute, ())
+        if len(scores):
+            lines.append(_line(name, np.arange(len(scores)) + 1, scores))
+    x = "stages" if ensemble.aggregation == "sum" else "trees"
+    return _curve(x, UNITS[model.loss], lines, len(ensemble.trees))
+
+
+def _errors_of_first(
+    ensemble: Ensemble, counts: IntArray, X: FloatArray, y: FloatArray, loss: Any, drawn: BoolArray | None = None
+) -> FloatArray:
+    """The mean loss of the first trees, as many as each count says; with `drawn`, by trees that did not draw a row."""
+    trees, aggregation, init = ensemble
+    total, n_rows = np.zeros(len(counts)), np.zeros(len(counts))
     for start in range(0, len(X), BLOCK):
         rows = slice(start, start + BLOCK)
-        predictions = np.array([tree.tree_.predict(X[rows]) for tree in forest.estimators_])
+        predictions = np.array([tree.predict(X[rows]) for tree in trees])
+        sums = init + np.cumsum(predictions, axis=0)
         for place, count in enumerate(counts):
-            first = aggregate(predictions[:count].copy(), False, forest.aggregation)
-            total[place] += hinge_loss(y[rows], first).sum()
-            if drawn is not None:
-                first = aggregate(predictions[:count].copy(), drawn[:count, rows], forest.aggregation)
-                known = ~np.isnan(first)
-                oob_total[place] += hinge_loss(y[rows][known], first[known]).sum()
-                n_oob[place] += known.sum()
-    lines = [_line("these data", counts, total / len(X))]
-    if drawn is not None:
-        lines.append(_line("out of bag", counts[n_oob > 0], oob_total[n_oob > 0] / n_oob[n_oob > 0]))
-    return _curve("trees", UNITS["squared_hinge"], lines, n_trees)
+            prediction = sums[count - 1]
+            if aggregation != "sum":
+                absent = False if drawn is None else drawn[:count, rows]
+                prediction = aggregate(predictions[:count].copy(), absent, aggregation)
+            known = ~np.isnan(prediction)
+            total[place] += hinge_loss(y[rows][known], prediction[known], loss=loss).sum()
+            n_rows[place] += known.sum()
+    with np.errstate(invalid="ignore"):
+        return total / n_rows
 
 
-def _drawn_rows(forest: MaxMarginIntervalForest, y: FloatArray) -> Any:
+def _drawn_rows(model: Any, y: FloatArray) -> BoolArray | None:
     """Which rows each tree drew, of shape (n_estimators, n_rows); None unless y gives the out-of-bag score again."""
-    predicted = getattr(forest, "oob_prediction_", None)
+    predicted = getattr(model, "oob_prediction_", None)
     if predicted is None or len(predicted) != len(y):
         return None
     known = ~np.isnan(predicted)
-    if not known.any() or not np.isclose(interval_d2_score(y[known], predicted[known]), forest.oob_score_):
+    if not known.any() or not np.isclose(interval_d2_score(y[known], predicted[known]), model.oob_score_):
         return None
-    drawn = np.zeros((len(forest.estimators_), len(y)), np.bool_)
-    for tree, rows in zip(drawn, forest.estimators_samples_, strict=True):
+    drawn = np.zeros((len(model.estimators_), len(y)), np.bool_)
+    for tree, rows in zip(drawn, model.estimators_samples_, strict=True):
         tree[rows] = True
     return drawn
 
 
-def _boosting_curve(model: MaxMarginIntervalBoosting, X: FloatArray, y: FloatArray) -> dict[str, Any]:
-    errors = [interval_hinge_loss(y, prediction, loss=model.loss) for prediction in model._staged(X)]
-    lines = [_line("these data", np.arange(len(errors)) + 1, errors)]
-    for name, scores in (("training, with margin", model.train_score_), ("validation", model.validation_score_)):
-        if len(scores):
-            lines.append(_line(name, np.arange(len(scores)) + 1, scores))
-    return _curve("stages", UNITS[model.loss], lines, model.n_estimators_)
+def _search_curve(search: Search) -> list[dict[str, Any]]:
+    """The mean over the folds along the parameter with most values, the others being those that were chosen."""
+    name = search.longest()
+    if name is None:
+        return []
+    x, chosen = search.numbers(name), search.best_index
+    rows = search.beside(name)
+    if "n_leaves" in search.results and not np.isfinite(x[rows]).all():
+        # No axis has a place for an infinite alpha; the size of the tree says the same.
+        name, x = "leaves", np.asarray(search.results["n_leaves"], np.float64)
+    rows = rows[np.isfinite(x[rows]) & np.isfinite(search.errors[rows])]
+    rows = rows[np.argsort(x[rows], kind="stable")]
+    if len(rows) < 2:
+        return []
+    least, most = x[rows[0]], x[rows[-1]]
+    is_wide = 0 < least < most / WIDE
+    name_of_line = f"mean over {search.n_splits} folds" if search.n_splits > 1 else search.what
+    lines = [_line(name_of_line, x[rows], search.errors[rows])]
+    return [_curve(name, search.what, lines, x[chosen], log_x=bool(is_wide))]
 
 
 def _line(name: str, x: Any, y: Any) -> dict[str, Any]:
@@ -90,35 +116,67 @@ def _curve(x: str, y: str, lines: list[dict[str, Any]], chosen: float, *, log_x:
     return {"x": x, "y": y, "lines": lines, "chosen": number(chosen), "log_x": log_x}
 
 
-def candidates(model: Any) -> dict[str, Any] | None:
-    """What `tune_oob` tried: a row of parameters and the out-of-bag error of each."""
-    results = getattr(model, "tuning_results_", None)
-    if not results:
-        return None
-    params, errors = results["params"], np.asarray(results["oob_mse"])
-    names = [name for name in params[0] if len({str(candidate[name]) for candidate in params}) > 1]
-    rows = [[str(candidate[name]) for name in names] for candidate in params]
-    best = None if np.isnan(errors).all() else int(np.nanargmin(errors))
-    return {"names": names, "rows": rows, "errors": numbers(errors), "best": best}
+def search_surface(search: Search | None) -> dict[str, Any] | None:
+    """Scores by loss, margin and the path of a search, on levels that all margins share.
 
-
-def cv_surface(model: Any) -> dict[str, Any] | None:
-    """Cross-validated scores by loss, margin and alpha, on a grid of alphas that all margins share."""
-    if not isinstance(model, MaxMarginIntervalTreeCV):
+    Parameters beside these are as they were chosen.
+    """
+    if search is None or "margin" not in search.varied:
         return None
-    results, losses, chosen = model.cv_results_, [], {}
-    levels = surface_levels(results["param_ccp_alpha"])
-    for loss in dict.fromkeys(results["param_loss"].tolist()):
-        rows = np.flatnonzero(results["param_loss"] == loss)
-        margin, alpha, score = (results[name][rows] for name in ("param_margin", "param_ccp_alpha", "mean_test_score"))
-        surface = make_surface(margin, alpha, score, rows == model.best_index_, levels)
-        losses.append({"loss": loss, "margins": numbers(surface.margins)} | _cells(results, rows[surface.candidates]))
+    path = search.longest("margin")
+    if path is None or path not in search.varied:
+        return None
+    shown = search.beside("loss", "margin", path)
+    level, losses = search.numbers(path), search.parameters.get("loss")
+    levels, parts, chosen = surface_levels(level[shown]), [], {}
+    for loss in [None] if losses is None else dict.fromkeys(losses[shown]):
+        rows = shown if losses is None else shown[losses[shown] == loss]
+        surface = survey(search, rows, level, levels)
+        name = "" if loss is None else str(loss)
+        parts.append({"loss": name, "margins": numbers(surface.margins)} | _cells(search, level, surface.candidates))
         if surface.chosen is not None:
-            chosen = {"loss": loss, "row": surface.chosen[0], "column": surface.chosen[1]}
-    scoring = model.scoring if isinstance(model.scoring, str) else "score"
-    return {"scoring": scoring, "losses": losses, "chosen": chosen, "folds": model.n_splits_}
+            chosen = {"loss": name, "row": surface.chosen[0], "column": surface.chosen[1]}
+    return {"level": path, "losses": parts, "chosen": chosen} | _scoring(search)
 
 
-def _cells(results: dict[str, Any], idx: Any) -> dict[str, Any]:
-    names = {"score": "mean_test_score", "std": "std_test_score", "alpha": "param_ccp_alpha", "leaves": "n_leaves"}
-    return {name: [numbers(results[column][row]) for row in idx] for name, column in names.items()}
+def _cells(search: Search, level: FloatArray, idx: IntArray) -> dict[str, Any]:
+    """Error, spread, level and, where they are known, leaves of candidates; NaN where there is none."""
+    columns = {"error": search.errors, "std": search.results["std_test_score"], "level": level}
+    if "n_leaves" in search.results:
+        columns["leaves"] = search.results["n_leaves"]
+    cells = {name: np.where(idx < 0, np.nan, np.asarray(column)[idx]) for name, column in columns.items()}
+    return {name: [numbers(row) for row in rows] for name, rows in cells.items()}
+
+
+def candidates(search: Search | None, *, has_surface: bool) -> dict[str, Any] | None:
+    """The best candidate of each combination of parameters beside the one with most values, the best first.
+
+    None if there is but one combination, or if a surface shows all of them.
+    """
+    if search is None:
+        return None
+    path = search.longest()
+    others = [name for name in search.varied if name != path]
+    if not others or (has_surface and not set(others) - {"loss", "margin"}):
+        return None
+    parameters, errors = search.parameters, search.errors
+    order = np.argsort(np.where(np.isnan(errors), np.inf, errors if search.is_error else -errors), kind="stable")
+    best_of: dict[tuple[str, ...], int] = {}
+    for idx in [search.best_index, *order.tolist()]:  # the chosen one need not have the least error
+        best_of.setdefault(tuple(str(parameters[name][idx]) for name in others), idx)
+    rows = list(best_of.values())[:N_CANDIDATES]
+    names = [name for name in search.varied if name in others or name == path]
+    return {
+        "names": names,
+        "rows": [[_show(parameters[name][idx]) for name in names] for idx in rows],
+        "errors": numbers(errors[rows]),
+        "n_more": len(best_of) - len(rows),
+    } | _scoring(search)
+
+
+def _show(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _scoring(search: Search) -> dict[str, Any]:
+    return {"scoring": search.what, "is_error": search.is_error, "folds": search.n_splits}

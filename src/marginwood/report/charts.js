@@ -178,8 +178,7 @@ function drawStrip(svg, places, value, low, high) {
   return shown.length;
 }
 
-function drawCurve(curve) {
-  const svg = byId("curve").querySelector("svg");
+function drawCurve(svg, curve) {
   const height = 280,
     bottom = 38;
   const { chart, width } = startChart(svg, height);
@@ -189,13 +188,22 @@ function drawCurve(curve) {
   }));
   const points = lines.flatMap((line) => line.points);
   const xs = d3.extent(points, (point) => point[0]),
-    largest = d3.max(points, (point) => point[1]);
+    [least, largest] = d3.extent(points, (point) => point[1]);
   if (xs[0] === xs[1]) curve.log_x ? (xs[1] *= 10) : (xs[1] += 1);
-  const y = d3.scaleLinear([0, largest || 1], [height - bottom, 22]).nice();
+  // Errors are counted from 0; scores may lie below it.
+  const y = d3.scaleLinear([Math.min(least, 0), Math.max(largest, 0) || (least < 0 ? 0 : 1)], [height - bottom, 22]).nice();
   const left = labelRoom(y.ticks(5));
   const x = (curve.log_x ? d3.scaleLog : d3.scaleLinear)(xs, [left, width - 12]);
   const xFormat = curve.log_x ? x.tickFormat(6, format) : format;
-  addAxes(chart, x, y, { width, height, left, bottom, xLabel: curve.x, yLabel: curve.y, xFormat });
+  addAxes(chart, x, y, {
+    width,
+    height,
+    left,
+    bottom,
+    xLabel: curve.x.replaceAll("_", " "),
+    yLabel: curve.y,
+    xFormat,
+  });
   const chosen = Number(curve.chosen);
   if (chosen >= xs[0] && chosen <= xs[1]) {
     chart
@@ -228,14 +236,14 @@ function drawCurve(curve) {
 }
 
 // Quantiles give every part of the surface its share of the colours: a few bad corners would take them all.
-function surfaceColors(surface, sign) {
-  const scores = surface.losses.flatMap((part) => part.score.flat().map(Number)).filter(Number.isFinite);
-  return d3.scaleSequentialQuantile(d3.interpolateViridis).domain(scores.map((score) => sign * score));
+function surfaceColors(surface) {
+  const errors = surface.losses.flatMap((part) => part.error.flat().map(Number)).filter(Number.isFinite);
+  return d3.scaleSequentialQuantile(d3.interpolateViridis).domain(errors);
 }
 
-function drawSurface(svg, part, chosen, colors, sign, show) {
+function drawSurface(svg, part, chosen, colors, axisLabel, show) {
   const margins = numbers(part.margins),
-    n = part.score[0].length,
+    n = part.error[0].length,
     line = Math.max(12, Math.min(22, 260 / margins.length));
   const left = labelRoom(margins),
     top = 8,
@@ -247,10 +255,10 @@ function drawSurface(svg, part, chosen, colors, sign, show) {
   const at = ([row, column]) => ({
     row,
     column,
-    score: Number(part.score[row][column]),
+    error: Number(part.error[row][column]),
     std: Number(part.std[row][column]),
-    alpha: Number(part.alpha[row][column]),
-    leaves: part.leaves[row][column],
+    level: Number(part.level[row][column]),
+    leaves: part.leaves?.[row][column],
     margin: margins[row],
     loss: part.loss,
   });
@@ -263,7 +271,7 @@ function drawSurface(svg, part, chosen, colors, sign, show) {
     .attr("width", x.bandwidth())
     .attr("height", y.bandwidth())
     .attr("rx", 1.5)
-    .attr("fill", (cell) => (Number.isFinite(at(cell).score) ? colors(sign * at(cell).score) : "none"))
+    .attr("fill", (cell) => (Number.isFinite(at(cell).error) ? colors(at(cell).error) : "none"))
     .on("pointerenter", (event, cell) => show(at(cell)));
   const axis = chart.append("g").attr("class", "axis");
   const every = Math.ceil(14 / line);
@@ -288,7 +296,7 @@ function drawSurface(svg, part, chosen, colors, sign, show) {
       .attr("x", side)
       .attr("y", height - 22)
       .attr("text-anchor", anchor)
-      .text(format(Number(part.alpha[row][column])));
+      .text(format(Number(part.level[row][column])));
   }
   axis
     .append("text")
@@ -296,7 +304,7 @@ function drawSurface(svg, part, chosen, colors, sign, show) {
     .attr("x", width)
     .attr("y", height - 5)
     .attr("text-anchor", "end")
-    .text("alpha: more pruning →");
+    .text(axisLabel);
   axis
     .append("text")
     .attr("class", "label")

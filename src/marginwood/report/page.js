@@ -249,53 +249,71 @@ function fillErrors() {
     .append(table(["Censoring", "Rows", "MSE", "Distance", "Inside"], lines));
 }
 
-function fillCurve() {
-  if (!report.curve) return () => {};
-  const section = byId("curve");
-  section.hidden = false;
-  section.querySelector("svg").setAttribute("aria-label", `${report.curve.y} by ${report.curve.x}`);
-  section.querySelector(".legend").replaceChildren(
-    ...report.curve.lines.map((line, place) => {
-      const last = line.y.length && !report.curve.log_x ? `, ${format(Number(line.y.at(-1)))} at the end` : "";
+function fillCurves() {
+  byId("curve").hidden = report.curves.length === 0;
+  const redraws = report.curves.map((curve) => {
+    const legend = curve.lines.map((line, place) => {
+      const isEnd = Number(line.x.at(-1)) === Number(curve.chosen);
+      const last = isEnd ? `, ${format(Number(line.y.at(-1)))} at the end` : "";
       return element("span", { class: `key line-${place}` }, line.name + last);
-    }),
-  );
-  return () => drawCurve(report.curve);
+    });
+    const label = `${curve.y} by ${curve.x.replaceAll("_", " ")}`;
+    const svg = d3.create("svg:svg").attr("role", "img").attr("aria-label", label).node();
+    byId("curve").append(element("p", { class: "legend" }, ...legend), svg);
+    return () => drawCurve(svg, curve);
+  });
+  return () => redraws.forEach((draw) => draw());
 }
 
+const LEVELS = { ccp_alpha: "alpha", n_estimators: "stages" };
+
 function fillTuning() {
-  const { surface, candidates } = report;
-  byId("tuning").hidden = !surface && !candidates;
+  const { surface, candidates } = report,
+    found = surface ?? candidates;
+  if (!found) return () => {};
+  byId("tuning").hidden = false;
+  const name = found.scoring,
+    over = found.folds > 1 ? `Cross-validation over ${plural(found.folds, "fold")}: ` : "";
+  const sentences = [];
   if (candidates) {
-    byId("tuning").querySelector("p").textContent = "Out-of-bag interval MSE of what was tried; the least was taken.";
     const lines = candidates.rows.map((row, place) => [...row, format(Number(candidates.errors[place]))]);
-    byId("candidates").append(table([...candidates.names, "MSE"], lines, candidates.best ?? -1));
+    byId("candidates").append(table([...candidates.names, name], lines, 0));
+    const more = candidates.n_more ? `, ${count(candidates.n_more)} more left out` : "";
+    sentences.push(`The table has the best of each combination${more}; its first line was chosen.`);
   }
-  if (!surface) return () => {};
-  const isError = surface.scoring.startsWith("neg_"),
-    sign = isError ? -1 : 1;
-  const name = surface.scoring.replace(/^neg_/, "").replaceAll("_", " ");
-  byId("tuning").querySelector("p").textContent =
-    `Cross-validation over ${plural(surface.folds, "fold")}: ${name} by margin and pruning, ${isError ? "dark" : "bright"} is better. The ringed cell was chosen.`;
-  const colors = surfaceColors(surface, sign),
+  if (!surface) {
+    byId("tuning").querySelector("p").textContent = [`${over}${name}.`, ...sentences].join(" ");
+    return () => {};
+  }
+  const level = LEVELS[surface.level] ?? surface.level.replaceAll("_", " ");
+  sentences.unshift(
+    `${over}${name} by margin and ${level}, ${surface.is_error ? "dark" : "bright"} is better. The ringed cell was chosen.`,
+  );
+  byId("tuning").querySelector("p").textContent = sentences.join(" ");
+  const colors = surfaceColors(surface),
     caption = byId("surface-caption");
   const show = (cell) => {
-    caption.textContent = `${cell.loss.replace("_", " ")}, margin ${format(cell.margin)}, alpha ${format(cell.alpha)}, ${plural(cell.leaves, "leaf").replace("leafs", "leaves")}: ${name} ${format(sign * cell.score)} ± ${format(cell.std)}`;
+    const leaves = cell.leaves === undefined ? "" : `, ${plural(cell.leaves, "leaf").replace("leafs", "leaves")}`;
+    const loss = cell.loss ? `${cell.loss.replaceAll("_", " ")}, ` : "";
+    const outcome = Number.isFinite(cell.error) ? `${name} ${format(cell.error)} ± ${format(cell.std)}` : "not tried";
+    const where = Number.isNaN(cell.level) ? "" : `, ${level} ${format(cell.level)}`;
+    caption.textContent = `${loss}margin ${format(cell.margin)}${where}${leaves}: ${outcome}`;
   };
   const parts = surface.losses.map((part) => {
-    const title = part.loss.replace("_", " ");
+    const title = part.loss.replaceAll("_", " ");
     const svg = d3
       .create("svg:svg")
       .attr("tabindex", 0)
       .attr("role", "img")
-      .attr("aria-label", `${title}: ${name} by margin and alpha; arrow keys read the cells`)
+      .attr("aria-label", `${title}: ${name} by margin and ${level}; arrow keys read the cells`)
       .node();
     byId("surfaces").append(element("figure", {}, element("figcaption", {}, title), svg));
     return { part, svg, chosen: part.loss === surface.chosen.loss ? surface.chosen : null };
   });
+  const axis = surface.level === "ccp_alpha" ? "alpha: more pruning →" : `${level} →`;
   return () => {
     for (const { part, svg, chosen } of parts) {
-      const best = drawSurface(svg, part, chosen, colors, sign, show);
+      const best = drawSurface(svg, part, chosen, colors, axis, show);
       if (best) show(best);
     }
   };
@@ -326,7 +344,7 @@ function fillData() {
 
 fillHeader();
 const tree = fillTree();
-const redraws = [fillPredictions(tree.follow), fillCurve(), fillTuning()];
+const redraws = [fillPredictions(tree.follow), fillCurves(), fillTuning()];
 fillImportances(tree.find);
 fillErrors();
 fillData();

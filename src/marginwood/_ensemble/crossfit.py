@@ -1,0 +1,167 @@
+"""CrossFittedIntervalRegressor: one model per fold, each trained without its fold; their mean predicts.
+
+Every row has a prediction by the models that have not seen it, its *out-of-fold* prediction. It is as honest as one
+of new data, and costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
+from marginwood._support.progress import progress_bar
+from marginwood._support.threads import run_in_threads
+from marginwood._tuning.selection import split_rows
+from marginwood.intervals import FloatArray, IntArray
+
+__all__ = ["CrossFittedIntervalRegressor"]
+
+# Parameters by which an estimator stops early on validation data.
+PATIENCE = ("n_iter_no_change", "early_stopping_rounds")
+
+
+class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
+    """The mean of models of one kind, each trained without one fold of the rows.
+
+    A booster that has a patience stops early on the fold that its model does not see, so nothing need be held out.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is trained: an estimator of this package, or any regressor that takes intervals, such as a pipeline that
+        ends in one.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+    n_jobs : int, default=None
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+    verbose : int, default=0
+        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+
+    Attributes
+    ----------
+    estimators_ : list of estimator
+        The models, one per fold.
+    oof_prediction_ : ndarray of shape (n_samples,)
+        Mean prediction of every training row by the models that were trained without it; NaN if there are none.
+    folds_ : list of ndarray
+        The rows that each model was trained without.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Mean importances, if the models have any.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names that are all strings.
+
+    Examples
+    --------
+    >>> from marginwood import CrossFittedIntervalRegressor, MaxMarginIntervalBoosting
+    >>> from marginwood.datasets import make_sine
+    >>> from marginwood.metrics import interval_d2_score
+    >>> X, y = make_sine(random_state=0)
+    >>> booster = MaxMarginIntervalBoosting(500, margin=0.2, n_iter_no_change=20, random_state=0)
+    >>> model = CrossFittedIntervalRegressor(booster).fit(X, y)
+    >>> interval_d2_score(y, model.oof_prediction_) > 0.8
+    True
+    """
+
+    aggregation = "mean"  # how the models' predictions become one
+
+    def __init__(self, estimator: Any, *, cv: Any = 5, n_jobs: int | None = None, verbose: int = 0) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> CrossFittedIntervalRegressor:
+        """Train a model without each of the folds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as the estimator takes them.
+        y : array-like of shape (n_samples, 2)
+            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight 0 count as absent.
+        groups : array-like of shape (n_samples,), default=None
+            Groups for the splitter.
+
+        Returns
+        -------
+        CrossFittedIntervalRegressor
+            The fitted models.
+        """
+        X = check_outer_features(self, X, reset=True)
+        rows = check_rows(X, y, sample_weight)
+        splits = split_rows(rows, self.cv, groups)
+        folds: list[Any] = [None] * len(splits)
+
+        def train(fold: int) -> tuple[Any, FloatArray]:
+            model = fit_fold(self.estimator, rows, *splits[fold], weighted=sample_weight is not None, groups=groups)
+            return model, model.predict(_safe_indexing(X, splits[fold][1]))
+
+        with progress_bar("folds", len(splits), verbose=self.verbose) as advance:
+            for fold, result in run_in_threads(train, range(len(splits)), self.n_jobs):
+                folds[fold] = result
+                advance()
+        return self._keep(folds, [test for _, test in splits], len(rows.intervals))
+
+    def _keep(self, folds: list[Any], tests: list[IntArray], n_rows: int) -> CrossFittedIntervalRegressor:
+        """Keep the model of every fold; beside it come its predictions of the rows that it was trained without."""
+        total = np.zeros(n_rows)
+        n_models = np.zeros(n_rows)
+        for (_, prediction), test in zip(folds, tests, strict=True):
+            total[test] += prediction
+            n_models[test] += 1
+        self.estimators_ = [model for model, _ in folds]
+        self.folds_ = tests
+        self.oof_prediction_ = np.where(n_models > 0, total / np.maximum(n_models, 1), np.nan)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the mean of the models' predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        check_is_fitted(self)
+        X = check_outer_features(self, X)
+        return np.mean([model.predict(X) for model in self.estimators_], axis=0)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Mean importances of the models."""
+        check_is_fitted(self)
+        return np.mean([model.feature_importances_ for model in self.estimators_], axis=0)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+
+def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, weighted: bool, groups: Any = None) -> Any:
+    """A model of the training rows; it stops early on the test rows if it can."""
+    model = clone(estimator)
+    given = model.get_params(deep=False)
+    options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
+    if groups is not None and has_fit_parameter(model, "groups"):
+        options["groups"] = np.asarray(groups)[train]
+    test = test[np.isfinite(rows.intervals[test]).any(axis=1)]
+    if has_fit_parameter(model, "X_val") and any(given.get(name) is not None for name in PATIENCE) and len(test):
+        options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
+        options |= {"sample_weight_val": rows.weight[test]}
+    return model.fit(_safe_indexing(rows.X, train), rows.intervals[train], **options)

@@ -1,0 +1,95 @@
+"""The models that a super learner weighs: those of the user, or a library that suits most data.
+
+The library is ordered by what a model costs, the cheapest first, so that a short time is well spent.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+
+from marginwood._base import LARGEST_SEED
+from marginwood._baselines.dummy import IntervalDummyRegressor
+from marginwood._trees.boosting import MaxMarginIntervalBoosting
+from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._tuning.linear import L1IntervalRegressionCV
+from marginwood._tuning.splitters import N_SPLITS
+from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood.intervals import FloatArray
+from marginwood.xgb import XGBIntervalRegressor
+
+__all__ = ["auto_models", "check_models", "seeded"]
+
+# Shares of the distance between the quartiles of the limits.
+WIDE_MARGIN = 0.25
+NARROW_MARGIN = 0.1
+THIRD = 1 / 3
+
+
+def auto_models(limits: FloatArray, n_features: int, n_rows: int, n_groups: int | None) -> list[tuple[str, Any]]:
+    """The library for targets with these finite limits.
+
+    `n_rows` and `n_groups` are those of the smallest training fold; without groups the latter is None.
+    """
+    low, high = np.quantile(limits, [0.25, 0.75])
+    wide, narrow = (float(share * (high - low)) for share in (WIDE_MARGIN, NARROW_MARGIN))
+    boosting: dict[str, Any] = {"learning_rate": 0.05, "subsample": 0.5, "n_iter_no_change": 30}
+    models: dict[str, Any] = {"constant": IntervalDummyRegressor()}
+    n_splits = min(N_SPLITS, n_rows if n_groups is None else n_groups)
+    cv = n_splits if n_groups is None else GroupKFold(max(n_splits, 2))
+    if n_splits >= 2:
+        models["linear"] = L1IntervalRegressionCV(cv=cv)
+    models["forest"] = MaxMarginIntervalForest(max_features=THIRD)
+    if find_spec("xgboost"):
+        models["xgboost"] = XGBIntervalRegressor(
+            600,
+            margin=wide,
+            learning_rate=0.05,
+            max_depth=3,
+            subsample=0.5,
+            early_stopping_rounds=30,
+            n_jobs=1,
+        )
+    if n_features > 1:
+        models["boosting-third"] = MaxMarginIntervalBoosting(
+            600, margin=wide, max_depth=3, max_features=THIRD, **boosting
+        )
+    models["boosting-depth2"] = MaxMarginIntervalBoosting(600, margin=narrow, max_depth=2, **boosting)
+    models["boosting"] = MaxMarginIntervalBoosting(600, margin=wide, max_depth=3, **boosting)
+    models["forest-all"] = MaxMarginIntervalForest(max_features=None, min_samples_leaf=3)
+    if n_splits >= 2:
+        models["tree"] = MaxMarginIntervalTreeCV(losses="squared_hinge", margins=(0.0, narrow, wide), cv=cv)
+    return list(models.items())
+
+
+def check_models(models: Any) -> list[tuple[str, Any]]:
+    """The models of a user, or an error that says what is wrong with them."""
+    expected = "models: expected 'auto' or a list of (name, estimator)"
+    if isinstance(models, str) or not isinstance(models, list | tuple):
+        raise ValueError(f"{expected}, got {models!r}.")
+    if not models:
+        raise ValueError(f"{expected}, got no models.")
+    names = []
+    for number, pair in enumerate(models):
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str) or not pair[0]:
+            raise ValueError(f"{expected}, got {pair!r} at place {number}.")
+        name, estimator = pair
+        if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+            raise TypeError(f"models: {name!r} is not an estimator with fit and predict, got {estimator!r}.")
+        if name in names:
+            raise ValueError(f"models: expected names that differ, got {name!r} twice.")
+        names.append(name)
+    return [(name, estimator) for name, estimator in models]
+
+
+def seeded(estimator: Any, random: np.random.RandomState) -> Any:
+    """A copy whose random states that are None, also inside it, are seeds: fits are then the same on any thread."""
+    copied = clone(estimator)
+    for name, value in sorted(copied.get_params().items()):
+        if value is None and (name == "random_state" or name.endswith("__random_state")):
+            copied.set_params(**{name: int(random.randint(1, LARGEST_SEED))})
+    return copied

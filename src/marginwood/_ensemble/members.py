@@ -1,0 +1,154 @@
+"""The members of a super learner: their fits in pieces, and what they predict of rows that they have not seen.
+
+A *piece* of work is one model without one fold. A forest whose trees draw rows needs no folds: one fit to all
+rows is its only piece, and rows are predicted by the trees that did not draw them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import _safe_indexing, get_tags
+
+from marginwood._base import Rows, check_features, check_outer_features
+from marginwood._ensemble.checkpoint import Checkpoint, Piece
+from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
+from marginwood._support.threads import check_stopped, run_in_threads
+from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood.intervals import FloatArray, IntArray
+
+__all__ = ["Finished", "Member", "Training", "run_pieces"]
+
+
+class Member(NamedTuple):
+    """A model that is not fitted yet."""
+
+    name: str
+    estimator: Any
+    takes_finite_only: bool
+    is_out_of_bag: bool
+
+
+class Finished(NamedTuple):
+    """A fitted piece: its model, what it predicts of the rows that it has not seen, and how long that took."""
+
+    model: Any
+    prediction: FloatArray
+    seconds: float
+
+
+def takes_finite_only(estimator: Any) -> bool:
+    """Whether an estimator refuses NaN and is simple: one that holds others, such as a pipeline, sees X as it is."""
+    is_simple = not any("__" in name for name in estimator.get_params())
+    return is_simple and not get_tags(estimator).input_tags.allow_nan
+
+
+def leaves_rows_out(estimator: Any) -> bool:
+    """Whether it is a forest whose trees draw rows."""
+    return isinstance(estimator, MaxMarginIntervalForest) and bool(estimator.bootstrap)
+
+
+def take(rows: Rows, index: IntArray) -> Rows:
+    """Some of the rows; X may be a frame."""
+    return Rows(_safe_indexing(rows.X, index), rows.intervals[index], rows.weight[index])
+
+
+class Training:
+    """Rows, their folds, and how a member is trained on them; `finite` are features for members that take no others."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        splits: list[tuple[IntArray, IntArray]],
+        groups: Any,
+        finite: FloatArray | None,
+        *,
+        weighted: bool,
+    ) -> None:
+        self.rows = rows
+        self.splits = splits
+        self.weighted = weighted
+        self.is_informative = np.isfinite(rows.intervals).any(axis=1) & (rows.weight > 0)
+        self._groups = groups
+        self._finite = None if finite is None else rows._replace(X=finite)
+
+    def rows_for(self, member: Member) -> Rows:
+        """The rows with the features that a member takes."""
+        return self._finite if member.takes_finite_only and self._finite is not None else self.rows
+
+    def n_pieces(self, member: Member) -> int:
+        """How many pieces a member has."""
+        return 1 if member.is_out_of_bag else len(self.splits)
+
+    def fit(self, member: Member, fold: int) -> Any:
+        """Train a member without a fold, or a forest on all rows."""
+        rows = self.rows_for(member)
+        if not member.is_out_of_bag:
+            return fit_fold(member.estimator, rows, *self.splits[fold], weighted=self.weighted, groups=self._groups)
+        every = np.flatnonzero(self.is_informative)
+        return fit_fold(member.estimator, rows, every, every[:0], weighted=self.weighted)
+
+    def predict_unseen(self, member: Member, fold: int, model: Any) -> FloatArray:
+        """What a model of `fit` predicts of the rows of its fold; of a forest all rows."""
+        rows = self.rows_for(member)
+        if not member.is_out_of_bag:
+            return np.asarray(model.predict(_safe_indexing(rows.X, self.splits[fold][1])), dtype=np.float64)
+        X = check_features(model, rows.X)
+        prediction = model._predict(X)
+        prediction[self.is_informative] = model._predict_oob(X[self.is_informative])
+        return prediction
+
+    def combine(self, member: Member, folds: list[Finished], cv: Any) -> tuple[Any, FloatArray]:
+        """A fitted model of all pieces of a member, and its prediction of every row that some piece has not seen."""
+        if member.is_out_of_bag:
+            return folds[0].model, folds[0].prediction
+        rows = self.rows_for(member)
+        model = CrossFittedIntervalRegressor(member.estimator, cv=cv)
+        check_outer_features(model, rows.X, reset=True)
+        tests = [test for _, test in self.splits]
+        model._keep([(fold.model, fold.prediction) for fold in folds], tests, len(rows.intervals))
+        return model, model.oof_prediction_
+
+
+def run_pieces(
+    members: Sequence[Member],
+    training: Training,
+    checkpoint: Checkpoint | None,
+    pieces: Sequence[Piece],
+    *,
+    n_jobs: int | None,
+    advance: Callable[[], None],
+    time_left: Callable[[], float] = lambda: math.inf,
+) -> dict[Piece, Finished]:
+    """Fit the pieces in threads, in their order; those that are not finished in time are given up."""
+
+    def run(piece: Piece) -> Finished:
+        member = members[piece.member]
+        kept = checkpoint.load(piece) if checkpoint else None
+        if kept is not None:
+            model, seconds = kept
+            return Finished(model, training.predict_unseen(member, piece.fold, model), seconds)
+        start = time.perf_counter()
+        try:
+            model = training.fit(member, piece.fold)
+            prediction = training.predict_unseen(member, piece.fold, model)
+        except Exception as error:
+            error.add_note(f"This happened while the model {member.name!r} was trained.")
+            raise
+        seconds = time.perf_counter() - start
+        check_stopped()
+        if checkpoint:
+            checkpoint.save(piece, member.name, model, seconds)
+        return Finished(model, prediction, seconds)
+
+    finished: dict[Piece, Finished] = {}
+    with closing(run_in_threads(run, pieces, n_jobs, time_left=time_left)) as results:
+        for piece, result in results:
+            finished[piece] = result
+            advance()
+    return finished

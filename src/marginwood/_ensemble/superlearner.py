@@ -1,0 +1,382 @@
+"""IntervalSuperLearner: a mixture of different models, weighed by how they predict rows that they have not seen."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.model_selection import GroupKFold
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._base import (
+    LARGEST_SEED,
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_features,
+    check_outer_features,
+    check_rows,
+)
+from marginwood._baselines.dummy import IntervalDummyRegressor
+from marginwood._ensemble.checkpoint import Checkpoint, Piece, as_plain, describe
+from marginwood._ensemble.finite import learn_fill, make_finite
+from marginwood._ensemble.leaderboard import Leaderboard
+from marginwood._ensemble.library import auto_models, check_models, seeded
+from marginwood._ensemble.members import (
+    Finished,
+    Member,
+    Training,
+    leaves_rows_out,
+    run_pieces,
+    take,
+    takes_finite_only,
+)
+from marginwood._ensemble.weights import score_known, select_weights
+from marginwood._support.checks import check_positive, is_integer
+from marginwood._support.notices import warn
+from marginwood._support.progress import progress_bar
+from marginwood._support.threads import run_in_threads
+from marginwood._tuning.journal import digest
+from marginwood._tuning.selection import split_rows
+from marginwood._tuning.splitters import N_SPLITS
+from marginwood.intervals import FloatArray, IntArray
+from marginwood.metrics import get_scorer
+
+__all__ = ["IntervalSuperLearner"]
+
+AUTO = "auto"
+clock = time.monotonic
+
+
+class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
+    """A weighted mean of different models that need not be chosen, for the best prediction without tuning.
+
+    Every model predicts rows that it has not seen: a forest by the trees that did not draw them, every other model by
+    cross-fitting (see `CrossFittedIntervalRegressor`), on the same folds. By these predictions weights are chosen:
+    greedily, the model first that improves the mixture the most, on many bootstrap samples of the rows.
+
+    Parameters
+    ----------
+    models : "auto" or list of (str, estimator), default="auto"
+        Names and models, in the order in which they are trained. "auto" is the best constant, `L1IntervalRegressionCV`,
+        `MaxMarginIntervalTreeCV`, two forests, three boosters and, if XGBoost is installed, `XGBIntervalRegressor`,
+        with settings that suit the data.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds are those of
+        `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are cross-fitted too if there are groups
+        or folds of your own.
+    scoring : str or callable, default="neg_interval_mean_squared_error"
+        What the weights maximise: a name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is
+        better. If there are sample weights, it is called with ``sample_weight`` too.
+    time_limit : float, default=None
+        Seconds after which no model is trained any further. Only models whose folds are all finished count; the best
+        constant always is. None for no limit.
+    n_jobs : int, default=None
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the bootstrap samples, and of models that draw at random and have no seed of their own.
+    verbose : int, default=0
+        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+    checkpoint : path-like, default=None
+        Folder in which every finished piece, a model without a fold, is kept. A fit that was interrupted or
+        killed, or that had no more time, and is started again with the same data and parameters does only what is
+        missing. Needs a `random_state`. The folder stays when the fit is done.
+
+    Attributes
+    ----------
+    weights_ : dict of float
+        The weights of the models that were finished, by name; they sum up to 1.
+    estimators_ : dict of estimator
+        The models of positive weight, by name: forests, and a `CrossFittedIntervalRegressor` of everything else.
+    leaderboard_ : Leaderboard
+        A table of names, scores, weights and seconds to print; ``pandas.DataFrame(leaderboard_.to_dict())`` takes it.
+    oof_prediction_ : ndarray of shape (n_samples,)
+        The mixture's prediction of every training row by models that have not seen it; NaN if there are none.
+    oof_score_ : float
+        Its score. The weights were chosen on the same rows, so it is slightly too good.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Weighted mean of the importances, over the models that have any.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names that are all strings.
+
+    Notes
+    -----
+    Models that take neither NaN nor infinities, such as `L1IntervalRegressionCV`, see medians for NaN and the extremes
+    of a column for infinities. A model that holds others, such as a pipeline, sees X as it is.
+
+    Examples
+    --------
+    >>> from marginwood import IntervalDummyRegressor, IntervalSuperLearner, MaxMarginIntervalForest
+    >>> from marginwood import MaxMarginIntervalTree
+    >>> from marginwood.datasets import make_sine
+    >>> X, y = make_sine(random_state=0)
+    >>> models = [
+    ...     ("constant", IntervalDummyRegressor()),
+    ...     ("tree", MaxMarginIntervalTree(max_depth=5, margin=0.2)),
+    ...     ("forest", MaxMarginIntervalForest(50, margin=0.2)),
+    ... ]
+    >>> model = IntervalSuperLearner(models, random_state=0).fit(X[:150], y[:150])
+    >>> model.weights_["constant"]
+    0.0
+    >>> model.score(X[150:], y[150:]) > 0.5
+    True
+    """
+
+    weights_: dict[str, float]
+    estimators_: dict[str, Any]
+
+    def __init__(
+        self,
+        models: Any = AUTO,
+        *,
+        cv: Any = 5,
+        scoring: Any = "neg_interval_mean_squared_error",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.models = models
+        self.cv = cv
+        self.scoring = scoring
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> IntervalSuperLearner:
+        """Train the models and weigh them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as the models take them.
+        y : array-like of shape (n_samples, 2)
+            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight 0 count as absent, but take part in the split into folds.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of rows that stay together in the folds.
+
+        Returns
+        -------
+        IntervalSuperLearner
+            The fitted mixture.
+        """
+        ends = clock() + self._check_limit()
+        scorer = get_scorer(self.scoring)
+        seed = self._make_seed()
+        X = check_outer_features(self, X, reset=True)
+        rows = check_rows(X, y, sample_weight)
+        splits = self._split(rows, groups)
+        members = self._make_members(rows, splits, groups, seed)
+        finite = self._make_finite(rows, members)
+        training = Training(rows, splits, groups, finite, weighted=sample_weight is not None)
+        with self._open_checkpoint(training, members, seed) as checkpoint:
+            finished = self._run(members, training, checkpoint, lambda: ends - clock())
+        models, unseen = self._collect(members, training, finished)
+        self._weigh(models, unseen, training, scorer, seed)
+        return self
+
+    def _check_limit(self) -> float:
+        if self.time_limit is None:
+            return math.inf
+        check_positive("time_limit", self.time_limit)
+        return float(self.time_limit)
+
+    def _make_seed(self) -> int:
+        if self.random_state is None and self.checkpoint is not None:
+            raise ValueError("random_state: a checkpoint needs a seed, since rows are drawn at random.")
+        return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
+
+    def _counts_folds(self) -> bool:
+        return self.cv is None or is_integer(self.cv)
+
+    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
+        """The folds; only informative rows are trained on: others say nothing, but would count in shares of rows."""
+        cv = self.cv
+        if groups is not None and self._counts_folds():
+            cv = GroupKFold(N_SPLITS if cv is None else cv)
+        splits = split_rows(rows, cv, groups)
+        return [(train[np.isfinite(rows.intervals[train]).any(axis=1)], test) for train, test in splits]
+
+    def _make_members(
+        self, rows: Rows, splits: list[tuple[IntArray, IntArray]], groups: Any, seed: int
+    ) -> list[Member]:
+        if isinstance(self.models, str) and self.models == AUTO:
+            limits = rows.informative().intervals
+            n_rows = min(len(train) for train, _ in splits)
+            n_groups = None
+            if groups is not None:
+                n_groups = min(len(np.unique(np.asarray(groups)[train])) for train, _ in splits)
+            models = auto_models(limits[np.isfinite(limits)], rows.X.shape[1], n_rows, n_groups)
+        else:
+            models = check_models(self.models)
+        random = np.random.RandomState(seed)
+        bags_serve = groups is None and self._counts_folds()
+        members = []
+        for name, given in models:
+            estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
+            members.append(
+                Member(name, estimator, takes_finite_only(estimator), bags_serve and leaves_rows_out(estimator))
+            )
+        return members
+
+    def _make_finite(self, rows: Rows, members: list[Member]) -> FloatArray | None:
+        """The features without NaN and infinities, if there are members that take no others."""
+        self._takes_finite = [member.name for member in members if member.takes_finite_only]
+        if not self._takes_finite:
+            return None
+        numbers = check_features(self, rows.X)
+        self._fill = learn_fill(numbers[rows.weight > 0])
+        return make_finite(numbers, self._fill)
+
+    def _open_checkpoint(self, training: Training, members: list[Member], seed: int) -> Any:
+        """The checkpoint, with all that the pieces depend on in the header of its journal; nothing without one."""
+        if self.checkpoint is None:
+            return nullcontext()
+        X, intervals, weight = training.rows
+        header: dict[str, Any] = {"estimator": type(self).__name__}
+        header |= {"X": digest(as_plain(X)), "y": digest(intervals), "sample_weight": digest(weight)}
+        header["cv"] = digest(*(part for split in training.splits for part in split))
+        header["random_state"] = seed
+        header["models"] = {member.name: describe(member.estimator) for member in members}
+        return Checkpoint(self.checkpoint, header)
+
+    def _run(
+        self,
+        members: list[Member],
+        training: Training,
+        checkpoint: Checkpoint | None,
+        time_left: Callable[[], float],
+    ) -> dict[Piece, Finished]:
+        """Fit all pieces that there is time for; the best constant is always fitted."""
+        pieces = [
+            Piece(number, fold) for number, member in enumerate(members) for fold in range(training.n_pieces(member))
+        ]
+        certain = [piece for piece in pieces if isinstance(members[piece.member].estimator, IntervalDummyRegressor)]
+        others = [piece for piece in pieces if piece not in certain]
+        with progress_bar("models x folds", len(pieces), verbose=self.verbose) as advance:
+            run = partial(run_pieces, members, training, checkpoint, n_jobs=self.n_jobs, advance=advance)
+            finished = run(certain) | run(others, time_left=time_left)
+        if checkpoint is not None:
+            for name, reason in checkpoint.unsaved.items():
+                warn(f"checkpoint: the model {name!r} is not kept and would be trained again. {reason}")
+        return finished
+
+    def _collect(
+        self, members: list[Member], training: Training, finished: dict[Piece, Finished]
+    ) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """The models whose pieces are all finished, and their predictions of rows that they have not seen."""
+        self._seconds: dict[str, float] = {}
+        models: dict[str, Any] = {}
+        unseen: dict[str, FloatArray] = {}
+        for number, member in enumerate(members):
+            found = [finished.get(Piece(number, fold)) for fold in range(training.n_pieces(member))]
+            folds = [fold for fold in found if fold is not None]
+            self._seconds[member.name] = float(sum(fold.seconds for fold in folds))
+            if len(folds) == len(found):
+                models[member.name], unseen[member.name] = training.combine(member, folds, self.cv)
+        if not models:
+            raise ValueError(
+                f"time_limit: no model was finished in {self.time_limit} seconds. Allow more, or add an "
+                "IntervalDummyRegressor to the models, which always is."
+            )
+        return models, unseen
+
+    def _weigh(
+        self, models: dict[str, Any], unseen: dict[str, FloatArray], training: Training, scorer: Any, seed: int
+    ) -> None:
+        """Choose the weights, and keep the models that have any."""
+        weighted = training.weighted
+        predictions = np.array(list(unseen.values()))
+        is_known = np.isfinite(predictions).all(axis=0) & training.is_informative
+        if not is_known.any():
+            poor = [name for name, prediction in unseen.items() if not np.isfinite(prediction).any()]
+            raise ValueError(
+                "models: no informative row has a finite prediction of every model that has not seen it"
+                + (f"; {', '.join(map(repr, poor))} gave none." if poor else ".")
+            )
+        rows = take(training.rows, np.flatnonzero(is_known))
+        predictions = predictions[:, is_known]
+        weights = select_weights(predictions, rows, scorer, weighted=weighted, seed=seed)
+        self.weights_ = dict(zip(models, weights.tolist(), strict=True))
+        self._scores = {
+            name: score_known(rows, prediction, scorer, weighted=weighted)
+            for name, prediction in zip(models, predictions, strict=True)
+        }
+        self.estimators_ = {name: model for name, model in models.items() if self.weights_[name] > 0}
+        self.oof_prediction_ = self._mix({name: unseen[name] for name in self.estimators_})
+        self.oof_score_ = score_known(rows, self.oof_prediction_[is_known], scorer, weighted=weighted)
+
+    def _mix(self, predictions: dict[str, FloatArray]) -> FloatArray:
+        """The weighted mean of the predictions of the models that are kept."""
+        weights = [self.weights_[name] for name in self.estimators_]
+        return np.average([predictions[name] for name in self.estimators_], axis=0, weights=weights)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the weighted mean of the models' predictions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        check_is_fitted(self)
+        X = check_outer_features(self, X)
+        is_finite = {name: name in self._takes_finite for name in self.estimators_}
+        finite = make_finite(check_features(self, X), self._fill) if any(is_finite.values()) else None
+
+        def predict(name: str) -> FloatArray:
+            return self.estimators_[name].predict(finite if is_finite[name] else X)
+
+        return self._mix(dict(run_in_threads(predict, list(self.estimators_), self.n_jobs)))
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Weighted mean of the importances, over the models that have any."""
+        check_is_fitted(self)
+        found = {
+            name: model.feature_importances_
+            for name, model in self.estimators_.items()
+            if hasattr(model, "feature_importances_")
+        }
+        if not found:
+            raise AttributeError(f"none of the models has importances: {', '.join(self.estimators_)}.")
+        return np.average(list(found.values()), axis=0, weights=[self.weights_[name] for name in found])
+
+    @property
+    def leaderboard_(self) -> Leaderboard:
+        """The table of all models, the best first."""
+        check_is_fitted(self)
+        scores = np.array([self._scores.get(name, np.nan) for name in self._seconds])
+        order = np.argsort(-scores, kind="stable")  # NaN comes last
+        names = [list(self._seconds)[place] for place in order]
+        weights = np.array([self.weights_.get(name, 0.0) for name in names])
+        return Leaderboard(names, scores[order], weights, np.array([self._seconds[name] for name in names]))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        models = [] if isinstance(self.models, str) else check_models(self.models)
+        tags.input_tags.allow_nan = all(
+            takes_finite_only(model) or get_tags(model).input_tags.allow_nan for _, model in models
+        )
+        return tags

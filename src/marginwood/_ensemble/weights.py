@@ -1,0 +1,127 @@
+"""Weights of models by bagged greedy selection on predictions of rows that the models have not seen.
+
+*Greedy selection* (Caruana and others, 2004): start with nothing, and add, again and again and with replacement, the
+model that improves the mean of those chosen the most. Its weight is how often it was chosen. Done on the rows
+themselves that overfits, so it is done on bootstrap samples of them, and the weights are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from marginwood._base import IntervalRegressorMixin, Rows
+from marginwood._ensemble.members import take
+from marginwood._paths import average_score
+from marginwood.intervals import FloatArray, IntArray
+from marginwood.metrics._scorers import AverageLoss, average_loss_of
+
+__all__ = ["score_known", "select_weights"]
+
+N_STEPS = 10
+N_BOOTSTRAPS = 20
+# Models whose losses differ by less, relatively, are tied: the first of them is chosen.
+TIE = 1e-10
+
+# From predictions of candidates, a row each, and the numbers of some bootstraps to a loss for each pair.
+Losses = Callable[[FloatArray, IntArray], FloatArray]
+
+
+def select_weights(predictions: FloatArray, rows: Rows, scorer: Any, *, weighted: bool, seed: int) -> FloatArray:
+    """The weights of models, which sum up to 1.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_models, n_rows)
+        Predictions of rows that the models have not seen.
+    rows : Rows
+        The rows, all of positive weight.
+    scorer : callable
+        Greater is better.
+    weighted : bool
+        Whether the scorer is told the weights.
+    seed : int
+        Seed of the bootstraps.
+
+    Returns
+    -------
+    ndarray of shape (n_models,)
+        The weights.
+    """
+    random = np.random.RandomState(seed)
+    draws = random.randint(0, len(rows.weight), (N_BOOTSTRAPS, len(rows.weight)))
+    average = average_loss_of(scorer)
+    if average is not None:
+        losses_of = _average_losses(average, rows, draws)
+    else:
+        losses_of = _scorer_losses(scorer, rows, draws, weighted=weighted)
+    chosen = np.zeros((N_BOOTSTRAPS, len(predictions)))
+    for step in range(N_STEPS):
+        # Bootstraps that have chosen the same models so far share the candidates, which take most of the time.
+        for counts in np.unique(chosen, axis=0):
+            alike = np.flatnonzero((chosen == counts).all(axis=1))
+            candidates = (counts @ predictions + predictions) / (step + 1)
+            chosen[alike, _first_least(losses_of(candidates, alike))] += 1
+    return chosen.mean(axis=0) / N_STEPS
+
+
+def _first_least(losses: FloatArray) -> IntArray:
+    """The first row of each column that is tied with the least; one that is not a number counts as the worst."""
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    least = losses.min(axis=0)
+    return np.argmax(losses <= least + TIE * np.abs(least), axis=0)
+
+
+def _average_losses(average: AverageLoss, rows: Rows, draws: IntArray) -> Losses:
+    counts = np.array([np.bincount(draw, minlength=len(rows.weight)) for draw in draws])
+    weights = (counts * rows.weight).T
+    lower, upper = rows.intervals.T
+
+    def losses_of(candidates: FloatArray, bootstraps: IntArray) -> FloatArray:
+        losses = np.maximum(np.maximum(lower - candidates, candidates - upper), 0.0)
+        if average.row_loss == "squared_distance":
+            losses /= losses.max() or 1.0  # squares of large distances would overflow; the order stays
+            losses **= 2
+        elif average.row_loss == "miss":
+            losses = (losses > 0).astype(np.float64)
+        return losses @ weights[:, bootstraps]
+
+    return losses_of
+
+
+def _scorer_losses(scorer: Any, rows: Rows, draws: IntArray, *, weighted: bool) -> Losses:
+    def losses_of(candidates: FloatArray, bootstraps: IntArray) -> FloatArray:
+        losses = np.empty((len(candidates), len(bootstraps)))
+        for column, draw in enumerate(draws[bootstraps]):
+            drawn = take(rows, draw)
+            for row, prediction in enumerate(candidates):
+                losses[row, column] = -score_known(drawn, prediction[draw], scorer, weighted=weighted)
+        return losses
+
+    return losses_of
+
+
+class KnownPrediction(IntervalRegressorMixin, BaseEstimator):
+    """A model whose predictions are known, for scorers that ask for a model."""
+
+    def __init__(self, prediction: Any = None) -> None:
+        self.prediction = prediction
+
+    def predict(self, X: Any) -> FloatArray:  # noqa: ARG002 (there are no others)
+        """Return the known predictions."""
+        return self.prediction
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def score_known(rows: Rows, prediction: FloatArray, scorer: Any, *, weighted: bool) -> float:
+    """What a scorer says of known predictions."""
+    average = average_loss_of(scorer)
+    if average is not None:
+        return average_score(average, rows, prediction)
+    weight = {"sample_weight": rows.weight} if weighted else {}
+    return float(scorer(KnownPrediction(prediction), rows.X, rows.intervals, **weight))

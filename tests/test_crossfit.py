@@ -1,0 +1,97 @@
+"""Cross-fitting: a model without each fold, out-of-fold predictions, the mean."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from marginwood import (
+    CensoringStratifiedKFold,
+    CrossFittedIntervalRegressor,
+    IntervalDummyRegressor,
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalTree,
+)
+from marginwood.datasets import make_sine
+
+X, Y = make_sine(60, 2, random_state=0)
+TREE = MaxMarginIntervalTree(max_depth=3)
+
+
+@parametrize_with_checks([CrossFittedIntervalRegressor(TREE, cv=3)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
+
+
+def test_each_row_is_predicted_by_the_model_that_was_trained_without_it():
+    model = CrossFittedIntervalRegressor(TREE, cv=4).fit(X, Y)
+    assert len(model.estimators_) == 4
+    for inner, (train, test) in zip(model.estimators_, CensoringStratifiedKFold(4).split(X, Y), strict=True):
+        literal = clone(TREE).fit(X[train], Y[train])
+        np.testing.assert_array_equal(inner.tree_.nodes, literal.tree_.nodes)
+        np.testing.assert_array_equal(model.oof_prediction_[test], literal.predict(X[test]))
+
+
+def test_the_mean_of_the_models_predicts():
+    model = CrossFittedIntervalRegressor(TREE, cv=3).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), np.mean([inner.predict(X) for inner in model.estimators_], axis=0))
+    assert model.feature_importances_.shape == (2,)
+
+
+def test_a_booster_with_a_patience_stops_on_the_fold_that_it_does_not_see():
+    booster = MaxMarginIntervalBoosting(300, n_iter_no_change=5, random_state=0)
+    model = CrossFittedIntervalRegressor(booster, cv=3).fit(X, Y)
+    for inner, (train, test) in zip(model.estimators_, CensoringStratifiedKFold(3).split(X, Y), strict=True):
+        literal = clone(booster).fit(X[train], Y[train], X_val=X[test], y_val=Y[test])
+        assert inner.n_estimators_ == literal.n_estimators_ < 300
+        np.testing.assert_array_equal(inner.predict(X), literal.predict(X))
+
+
+def test_threads_change_nothing():
+    one, two = (CrossFittedIntervalRegressor(TREE, cv=3, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.oof_prediction_, two.oof_prediction_)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_weights_reach_the_models_and_rows_of_no_weight_none():
+    weight = np.where(np.arange(60) % 3, 1.0, 0.0)
+    model = CrossFittedIntervalRegressor(TREE, cv=3).fit(X, Y, sample_weight=weight)
+    for inner in model.estimators_:
+        assert inner.tree_.weighted_n_node_samples[0] <= weight.sum()
+    assert np.isnan(model.oof_prediction_[weight == 0]).all()
+    assert not np.isnan(model.oof_prediction_[weight > 0]).any()
+
+
+def test_rows_that_no_fold_holds_out_have_no_out_of_fold_prediction():
+    halves = [(np.arange(30, 60), np.arange(30))]
+    model = CrossFittedIntervalRegressor(TREE, cv=halves).fit(X, Y)
+    assert np.isnan(model.oof_prediction_).tolist() == [False] * 30 + [True] * 30
+
+
+def test_a_row_in_several_test_folds_gets_the_mean():
+    again = [(np.arange(20, 60), np.arange(20)), (np.arange(40, 60), np.arange(20))]
+    model = CrossFittedIntervalRegressor(TREE, cv=again).fit(X, Y)
+    literal = np.mean([inner.predict(X[:20]) for inner in model.estimators_], axis=0)
+    np.testing.assert_allclose(model.oof_prediction_[:20], literal)
+
+
+def test_a_pipeline_gets_the_frame_as_it_is():
+    frame = pd.DataFrame({"dose": X[:, 0], "site": np.where(X[:, 1] > 0, "left", "right")})
+    encode = make_column_transformer((OneHotEncoder(), ["site"]), remainder="passthrough")
+    model = CrossFittedIntervalRegressor(make_pipeline(encode, clone(TREE)), cv=3).fit(frame, Y)
+    assert model.predict(frame).shape == (60,)
+    assert model.feature_names_in_.tolist() == ["dose", "site"]
+
+
+def test_a_fit_that_fails_leaves_the_models_as_they_were():
+    model = CrossFittedIntervalRegressor(IntervalDummyRegressor(), cv=3).fit(X, Y)
+    before = model.estimators_
+    model.estimator = MaxMarginIntervalTree(max_depth=0)
+    with pytest.raises(ValueError, match="max_depth"):
+        model.fit(X, Y)
+    assert model.estimators_ is before
