@@ -17,7 +17,6 @@ from marginwood._cli.data import TEXT_HINT, add_data, open_features
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, write_table
 from marginwood._persistence import load_with_header
-from marginwood.intervals import FloatArray
 
 log = logging.getLogger("marginwood")
 
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
     log.info("%d predictions", len(X))
 
 
-def model_features(model: Any, header: dict[str, Any], table: Table) -> FloatArray:
+def model_features(model: Any, header: dict[str, Any], table: Table) -> Any:
     """The features of a model, by name; by place if it was trained without names."""
     names = header["feature_names"]
     if names is None:
@@ -59,4 +58,4 @@ def model_features(model: Any, header: dict[str, Any], table: Table) -> FloatArr
             )
     if not len(table):
         raise DataError(f"{table.source}: no rows below the header")
-    return table.numbers(names, TEXT_HINT)
+    return table.columns(names) if header["estimator"] == "Pipeline" else table.numbers(names, TEXT_HINT)
