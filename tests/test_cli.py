@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import _marginwood_command
 import marginwood
@@ -639,3 +642,21 @@ def test_the_command_runs_the_command_line_with_ctrl_c_as_it_was(capsys):
         sys.argv = arguments
     assert capsys.readouterr().out == f"marginwood {marginwood.__version__}\n"
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_pipeline_that_encodes_text_predicts_and_is_scored(call, tmp_path):
+    frame = make_frame(0).with_columns(city=pl.Series(["Bonn", "Ulm", "Köln"] * 40))
+    frame.write_csv(tmp_path / "train.csv")
+    features = frame.select("city", "age", "x3")
+    parts = [("text", OneHotEncoder(), ["city"]), ("numbers", StandardScaler(), ["age", "x3"])]
+    columns = ColumnTransformer(parts, sparse_threshold=0.0)
+    pipeline = make_pipeline(columns, marginwood.MaxMarginIntervalTree(max_depth=3)).fit(features, targets(frame))
+    marginwood.save(pipeline, tmp_path / "m.mw", notes={"target": {"lower": "lo", "upper": "up"}})
+    code, out, log = call("predict", tmp_path / "m.mw", tmp_path / "train.csv")
+    assert code == 0, log
+    assert [float(line) for line in out.splitlines()[1:]] == pipeline.predict(features).tolist()
+    code, out, log = call("evaluate", tmp_path / "m.mw", tmp_path / "train.csv")
+    assert code == 0, log
+    assert f"{pipeline.score(features, targets(frame)):.3f}" in out
+    frame.drop("city").write_csv(tmp_path / "short.csv")
+    assert "no column named 'city'" in call("predict", tmp_path / "m.mw", tmp_path / "short.csv")[2]
