@@ -386,7 +386,7 @@ def _check_rows(values: FloatArray, name: str) -> None:
     raise_first(too_large, f"{name}: limits beyond {LARGEST_LIMIT:g}", advice, **ends)
 
 
-def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: FloatArray) -> None:
+def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: npt.NDArray[Any]) -> None:
     """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

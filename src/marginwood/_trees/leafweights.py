@@ -51,8 +51,8 @@ class LeafWeights:
         self._starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
         self._first_node = np.cumsum([0, *n_nodes[:-1]])
 
-    def at(self, leaves: IntArray, absent: BoolArray | None = None) -> Entries:
-        """The weights at queries with these leaves, of shape (n_queries, n_trees), without the trees that are absent."""
+    def at(self, leaves: npt.NDArray[Any], absent: BoolArray | None = None) -> Entries:
+        """The weights at queries with these leaves, of shape (n_queries, n_trees), without absent trees."""
         nodes = leaves + self._first_node
         counts = self._starts[nodes + 1] - self._starts[nodes]
         if absent is not None:

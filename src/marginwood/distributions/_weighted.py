@@ -16,7 +16,7 @@ from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray, raise_first
 
-__all__ = ["SortedRows", "sort_rows", "weighted_turnbull"]
+__all__ = ["SortedRows", "concatenate", "sort_rows", "weighted_turnbull"]
 
 # How many entries of queries are answered at once; the room for their answers grows with it.
 BLOCK_ENTRIES = 2**20
@@ -88,3 +88,11 @@ def _answer(training: SortedRows, queries: Queries, tol: float, room: Room) -> A
     answers = Answers(np.empty((most, 2)), np.empty(most), np.empty(n_queries + 1, np.int64), np.empty(n_queries))
     n_found = estimate_queries(training, queries, tol, room, answers)
     return answers._replace(support=answers.support[:n_found].copy(), mass=answers.mass[:n_found].copy())
+
+
+def concatenate(parts: list[IntervalDistribution]) -> IntervalDistribution:
+    """The rows of several distributions that `weighted_turnbull` made, one after another."""
+    sizes = np.concatenate([part._steps.stop - part._steps.start for part in parts])
+    support = np.concatenate([np.column_stack([part._steps.lower, part._steps.upper]) for part in parts])
+    mass = np.concatenate([part._mass for part in parts])
+    return IntervalDistribution._of(support, mass, np.concatenate([[0], np.cumsum(sizes)]))
