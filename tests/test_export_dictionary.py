@@ -169,6 +169,8 @@ def changed(path, value):
         ((*COLUMNS, "other"), SMALL["model"]["tree_"]["nodes"]["columns"]["value"], "needs the columns"),
         ((*COLUMNS, "feature", "items"), [5, -2, 0, -2, -2], "beyond the 1 of the model"),
         ((*COLUMNS, "feature", "items"), [-1, -2, 0, -2, -2], "beyond the 1 of the model"),
+        ((*COLUMNS, "feature", "items"), [0, 2**31 - 1, 0, -2, -2], "a leaf has a child or a feature"),
+        ((*COLUMNS, "children_right", "items"), [2, 4, 4, -1, -1], "a leaf has a child or a feature"),
         ((*COLUMNS, "children_left", "items"), [0, -1, 3, -1, -1], "backwards"),
         ((*COLUMNS, "children_left", "items"), [1, 0, 3, -1, -1], "backwards"),
         ((*COLUMNS, "children_left", "items"), [3, -1, 3, -1, -1], "share a child|neighbours"),
