@@ -116,6 +116,7 @@ def mutate_array(array, rng):
         shapes = [(-1, 1), (1, -1), (1, 1, -1)] + ([()] if array.size == 1 else [])
         return array.reshape(rng.choice(shapes))
     if kind == 6:
+        array = np.atleast_1d(array)
         return rng.choice([array[:0], array[:-1], array[::2], np.concatenate([array, array]), array[::-1]])
     if array.dtype.names:
         names = list(array.dtype.names)

@@ -202,6 +202,15 @@ def test_a_damaged_dictionary_raises_and_says_so(path, value, message):
         from_dict(changed(path, value))
 
 
+def test_an_array_where_a_number_belongs_is_refused():
+    state = to_dict(marginwood.IntervalDummyRegressor().fit(X, y))
+    for n_values in (2, 3):
+        items = [0.5] * n_values
+        state["model"]["constant_"] = {"__class__": "array", "dtype": "float64", "shape": [n_values], "items": items}
+        with pytest.raises(ValueError, match="damaged"):
+            from_dict(state)
+
+
 @pytest.mark.parametrize("state", [None, [], "text", {}, {"format": "1"}])
 def test_what_is_no_dictionary_of_a_model_raises(state):
     with pytest.raises(ValueError, match="expected a dictionary of to_dict"):
