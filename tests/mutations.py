@@ -1,7 +1,8 @@
 """Mutated models, each loaded in a forked child: a model file or a dictionary must raise ValueError or be a model.
 
 ``python -m tests.mutations --cases 10000`` tries that many of each kind and prints what went wrong, one line each. A
-case is known by its number: ``--first 1234 --cases 1`` runs it again.
+case is known by its number: ``--first 1234 --cases 1`` runs it again. Others may call `check_states` and
+`check_boosters`, in a process with ``OMP_NUM_THREADS=1``.
 """
 
 import argparse
@@ -12,15 +13,11 @@ import io
 import json
 import os
 import random
-import resource
 import signal
 import sys
 import traceback
 import zipfile
 from pathlib import Path
-
-# A child of a process that has OpenMP's threads waits for them for ever.
-os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -119,6 +116,7 @@ def mutate_array(array, rng):
         shapes = [(-1, 1), (1, -1), (1, 1, -1)] + ([()] if array.size == 1 else [])
         return array.reshape(rng.choice(shapes))
     if kind == 6:
+        array = np.atleast_1d(array)
         return rng.choice([array[:0], array[:-1], array[::2], np.concatenate([array, array]), array[::-1]])
     if array.dtype.names:
         names = list(array.dtype.names)
@@ -221,6 +219,8 @@ def run_case(number, plain, dictionaries, folder):
 
 def run_batch(numbers, run):
     """Run cases in a child; returns pairs of a case's number and what went wrong."""
+    import resource  # of POSIX systems, as forks are
+
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -325,6 +325,9 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--boosters", action="store_true", help="boosters of XGBoost instead of states")
     args = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        # XGBoost in a child would wait for the threads that OpenMP has made in this process: start again without them.
+        os.execve(sys.executable, sys.orig_argv, os.environ | {"OMP_NUM_THREADS": "1"})
     numbers = range(args.first, args.first + args.cases)
     with tempfile.TemporaryDirectory() as folder:
         failures = check_boosters(numbers) if args.boosters else check_states(numbers, Path(folder))

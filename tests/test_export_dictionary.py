@@ -168,6 +168,8 @@ def changed(path, value):
         ((*COLUMNS, "other"), SMALL["model"]["tree_"]["nodes"]["columns"]["value"], "needs the columns"),
         ((*COLUMNS, "feature", "items"), [5, -2, 0, -2, -2], "beyond the 1 of the model"),
         ((*COLUMNS, "feature", "items"), [-1, -2, 0, -2, -2], "beyond the 1 of the model"),
+        ((*COLUMNS, "feature", "items"), [0, 2**31 - 1, 0, -2, -2], "a leaf has a child or a feature"),
+        ((*COLUMNS, "children_right", "items"), [2, 4, 4, -1, -1], "a leaf has a child or a feature"),
         ((*COLUMNS, "children_left", "items"), [0, -1, 3, -1, -1], "backwards"),
         ((*COLUMNS, "children_left", "items"), [1, 0, 3, -1, -1], "backwards"),
         ((*COLUMNS, "children_left", "items"), [3, -1, 3, -1, -1], "share a child|neighbours"),
@@ -197,6 +199,15 @@ def changed(path, value):
 def test_a_damaged_dictionary_raises_and_says_so(path, value, message):
     with pytest.raises(ValueError, match=f"state: not a model of marginwood, or damaged: .*({message})"):
         from_dict(changed(path, value))
+
+
+def test_an_array_where_a_number_belongs_is_refused():
+    state = to_dict(marginwood.IntervalDummyRegressor().fit(X, y))
+    for n_values in (2, 3):
+        items = [0.5] * n_values
+        state["model"]["constant_"] = {"__class__": "array", "dtype": "float64", "shape": [n_values], "items": items}
+        with pytest.raises(ValueError, match="damaged"):
+            from_dict(state)
 
 
 @pytest.mark.parametrize("state", [None, [], "text", {}, {"format": "1"}])

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from math import inf, nan
 
 import numpy as np
@@ -240,6 +241,13 @@ def test_a_damaged_booster_is_refused_before_xgboost_sees_it(monkeypatch, kind):
     columns, message = DAMAGE[kind]
     with pytest.raises(ValueError, match=f"damaged: .*{message}"):
         from_dict(with_tree(**columns))
+
+
+def test_without_xgboost_a_file_of_its_model_says_what_to_install(tmp_path, monkeypatch):
+    marginwood.save(BOOSTER, tmp_path / "model.mw")
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    with pytest.raises(ImportError, match=r'pip install "marginwood\[xgboost\]"'):
+        marginwood.load(tmp_path / "model.mw")
 
 
 def test_a_booster_for_other_features_is_refused():

@@ -23,7 +23,18 @@ from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.intervals import FloatArray
 from marginwood.xgb import XGBIntervalRegressor
 
-__all__ = ["MODELS", "add_model", "available_models", "count", "fit_model", "make_model", "make_tuned", "tune_model"]
+__all__ = [
+    "MODELS",
+    "add_model",
+    "available_models",
+    "count",
+    "fit_model",
+    "given_options",
+    "jobs",
+    "make_model",
+    "make_tuned",
+    "tune_model",
+]
 
 # Options that models without threads or random draws may be given.
 NEUTRAL = {"n_jobs", "random_state"}
@@ -192,7 +203,7 @@ def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any
 def tune_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any:
     """Fit an estimator that chooses its parameters."""
     if hasattr(model, "tune_oob"):  # goes with the forest's own estimator for tuning
-        return name_features(model.tune_oob(X, y), names)
+        return name_features(model.tune_oob(X, y, margins=[model.margin] if model.margin else "auto"), names)
     return fit_model(model, X, y, names)
 
 
