@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginwood._core.queries import Answers, Queries, Room, SortedRows, estimate_queries, make_room, sort_rows
+from marginwood._core.cells import SortedRows, sort_rows
+from marginwood._core.queries import Answers, Queries, Room, estimate_queries, make_room
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution
@@ -48,16 +49,17 @@ def weighted_turnbull(
     """
     check_positive("tol", tol)
     offsets = np.ascontiguousarray(offsets, np.int64)
-    rows = np.ascontiguousarray(rows, np.int32)
     weights = np.ascontiguousarray(weights, np.float64)
-    raise_first((rows < 0) | (rows >= len(training.intervals)), "rows: not a row of the training set", row=rows)
+    n_rows = len(training.intervals)
+    raise_first((rows < 0) | (rows >= n_rows), "rows: not a row of the training set", row=rows.astype(np.float64))
     raise_first(~(np.isfinite(weights) & (weights >= 0)), "weights: negative, NaN or infinite", weight=weights)
-    n_most = int(np.diff(offsets).max())
-    room = make_room(len(training.intervals), max(1, min(n_most, len(training.intervals))), len(training.ends))
+    sorted_number = np.empty(n_rows, np.int32)
+    sorted_number[training.rows] = np.arange(n_rows)
+    room = make_room(training, max(1, min(int(np.diff(offsets).max()), n_rows)))
     parts = []
     for start, stop in _blocks(offsets):
         entries = slice(offsets[start], offsets[stop])
-        queries = Queries(offsets[start : stop + 1] - offsets[start], rows[entries], weights[entries])
+        queries = Queries(offsets[start : stop + 1] - offsets[start], sorted_number[rows[entries]], weights[entries])
         parts.append(_answer(training, queries, tol, room))
     gap = np.concatenate([part.gap for part in parts])
     if (gap > tol).any():
