@@ -39,7 +39,7 @@ from marginwood.datasets import make_sine
 from marginwood.metrics import get_scorer, interval_mean_absolute_error, interval_mean_squared_error
 
 SEARCHES = {
-    "tree": MaxMarginIntervalTreeCV(n_margins=2, max_depth=3, cv=3),
+    "tree": MaxMarginIntervalTreeCV(n_margins=2, anchors=[0.0, 2.0], max_depth=3, cv=3),
     "forest": MaxMarginIntervalForestCV(
         6, losses="squared_hinge", n_margins=2, grid={"min_samples_leaf": [1, 5]}, cv=3, random_state=0
     ),
@@ -139,7 +139,7 @@ def test_results_have_one_shape(name):
 
 
 @every_folded_search
-@pytest.mark.parametrize("scoring", ["neg_interval_mean_absolute_error", "interval_d2", looks_inside], ids=str)
+@pytest.mark.parametrize("scoring", ["neg_interval_mean_absolute_error", "interval_d2", looks_inside])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_are_those_of_a_literal_cross_validation(name, scoring, weighted):
     X, y = make_problem()
@@ -704,7 +704,7 @@ def expected_failures(search):
 
 @parametrize_with_checks(
     [
-        MaxMarginIntervalTreeCV(losses=["squared_hinge"], n_margins=2, cv=2),
+        MaxMarginIntervalTreeCV(losses=["squared_hinge"], n_margins=2, anchors=[0.0, 1.0], cv=2),
         MaxMarginIntervalForestCV(3, losses="squared_hinge", n_margins=2, random_state=0),
         MaxMarginIntervalForestCV(3, losses="squared_hinge", margins=[0.0], cv=2, random_state=0),
         MaxMarginIntervalBoostingCV(5, losses="squared_hinge", n_margins=2, cv=2),
@@ -821,6 +821,8 @@ def test_weights_and_groups_are_routed_through_nested_cross_validation(name):
         ("cart", {"max_depth": 0}, ValueError, "max_depth"),
         ("tree", {"max_depth": 0}, ValueError, "max_depth: expected"),
         ("tree", {"losses": []}, ValueError, "losses: expected at least one"),
+        ("tree", {"anchors": []}, ValueError, "anchors: expected at least one"),
+        ("tree", {"anchors": [0.0, -1.0]}, ValueError, "anchors: expected numbers >= 0, got -1.0"),
         ("tree", {"losses": ["hinge"]}, ValueError, "losses: expected one of .*, got 'hinge'"),
     ],
     ids=str,

@@ -1,7 +1,7 @@
 """The tree that tunes itself, against cross-validation written out: grow, prune and predict with every subtree."""
 
 import warnings
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -22,23 +22,22 @@ def mean_interval_width(tree, X, y, sample_weight=None):
 
 
 def literal_scores(model, X, y, splits, sample_weight=None):
-    """Rows of loss, margin, alpha, leaves on all data, and a score per fold."""
+    """Rows of loss, margin, anchor, alpha, leaves on all data, and a score per fold."""
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     scorer = SCORERS.get(model.scoring, model.scoring) if isinstance(model.scoring, str) else model.scoring
     margins = margin_grid(y, model.n_margins) if model.margins == "auto" else model.margins
     rows = []
-    for loss in model.losses:
-        for margin in margins:
-            tree = MaxMarginIntervalTree(loss=loss, margin=margin, max_depth=model.max_depth)
-            alphas = tree.cost_complexity_pruning_path(X, y, weight).ccp_alphas
-            candidates = [np.sqrt(left * right) for left, right in pairwise(alphas)] + [np.inf]
-            for alpha in candidates:
-                pruned = clone(tree).set_params(ccp_alpha=alpha)
-                scores = []
-                for train, test in splits:
-                    pruned.fit(X[train], y[train], weight[train])
-                    scores.append(scorer(pruned, X[test], y[test], sample_weight=weight[test]))
-                rows.append((loss, margin, alpha, pruned.fit(X, y, weight).get_n_leaves(), scores))
+    for loss, margin, anchor in product(model.losses, margins, model.anchors):
+        tree = MaxMarginIntervalTree(loss=loss, margin=margin, anchor=anchor, max_depth=model.max_depth)
+        alphas = tree.cost_complexity_pruning_path(X, y, weight).ccp_alphas
+        candidates = [np.sqrt(left * right) for left, right in pairwise(alphas)] + [np.inf]
+        for alpha in candidates:
+            pruned = clone(tree).set_params(ccp_alpha=alpha)
+            scores = []
+            for train, test in splits:
+                pruned.fit(X[train], y[train], weight[train])
+                scores.append(scorer(pruned, X[test], y[test], sample_weight=weight[test]))
+            rows.append((loss, margin, anchor, alpha, pruned.fit(X, y, weight).get_n_leaves(), scores))
     return rows
 
 
@@ -58,22 +57,24 @@ def test_all_scores_are_those_of_cross_validation_written_out(scoring, weighted)
     X, y = make_sine(36, 2, random_state=0)
     X[::9, 0] = np.nan
     weight = np.random.default_rng(0).uniform(0.2, 3, size=36) if weighted else None
-    model = MaxMarginIntervalTreeCV(n_margins=3, cv=3, scoring=scoring, max_depth=4).fit(X, y, weight)
+    model = MaxMarginIntervalTreeCV(n_margins=3, anchors=[0.0, 2.0], cv=3, scoring=scoring, max_depth=4)
+    model.fit(X, y, weight)
     splits = list(CensoringStratifiedKFold(3).split(X, y))
     rows = literal_scores(model, X, y, splits, weight)
     results = model.cv_results_
     assert results["param_loss"].tolist() == [row[0] for row in rows]
     assert results["param_margin"].tolist() == [row[1] for row in rows]
-    np.testing.assert_allclose(results["param_ccp_alpha"], [row[2] for row in rows])
-    assert results["n_leaves"].tolist() == [row[3] for row in rows]
-    scores = np.array([row[4] for row in rows])
+    assert results["param_anchor"].tolist() == [row[2] for row in rows]
+    np.testing.assert_allclose(results["param_ccp_alpha"], [row[3] for row in rows])
+    assert results["n_leaves"].tolist() == [row[4] for row in rows]
+    scores = np.array([row[5] for row in rows])
     for fold in range(3):
         np.testing.assert_allclose(results[f"split{fold}_test_score"], scores[:, fold], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(results["mean_test_score"], scores.mean(axis=1), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(results["std_test_score"], scores.std(axis=1), rtol=1e-7, atol=1e-9)
     best = scores.mean(axis=1).max()
-    tied = [row for row in rows if np.mean(row[4]) >= best - 1e-10 * abs(best)]
-    assert model.best_estimator_.get_n_leaves() == min(row[3] for row in tied)
+    tied = [row for row in rows if np.mean(row[5]) >= best - 1e-10 * abs(best)]
+    assert model.best_estimator_.get_n_leaves() == min(row[4] for row in tied)
     assert model.best_score_ == pytest.approx(best)
 
 
@@ -134,7 +135,7 @@ def test_uninformative_rows_are_warned_about_once():
 
 
 def test_a_target_without_any_split_gives_the_root():
-    model = MaxMarginIntervalTreeCV(cv=2).fit(np.arange(6.0)[:, None], np.full(6, 2.5))
+    model = MaxMarginIntervalTreeCV(anchors=[0.0], cv=2).fit(np.arange(6.0)[:, None], np.full(6, 2.5))
     assert model.cv_results_["param_margin"].tolist() == [0.0, 0.0]  # one for each loss
     assert model.best_estimator_.get_n_leaves() == 1
     assert model.predict([[0.0]]).tolist() == [2.5]

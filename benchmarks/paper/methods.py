@@ -69,7 +69,7 @@ def _transformation_tree(X, y, X_test, **settings):
 
 
 def _tree(X, y, X_test, **settings):
-    return _tuned_tree(MaxMarginIntervalTreeCV(**settings), X, y, X_test)
+    return _tuned_tree(MaxMarginIntervalTreeCV(anchors=(0.0,), **settings), X, y, X_test)
 
 
 def _tuned_tree(search, X, y, X_test):
