@@ -20,7 +20,7 @@ demo: .venv/.installed-cli,plot
 	$(PY) -m marginwood demo
 
 test: lint types
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 lint: .venv/.installed-test
 	$(PY) -m ruff check .

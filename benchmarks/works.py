@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import boosting, forests, libraries, measure, tuning
+from benchmarks import boosting, distributions, forests, libraries, measure, tuning
 from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
 from marginwood import MaxMarginIntervalTree, optimal_costs
 
@@ -174,6 +174,17 @@ def forest_memory(settings):
         yield Row(f"memory of forest fit, {what}", "12 B per cell + 250 B per row", peak, _allowed_memory(X), "B", 1.0)
 
 
+def npmle(settings):
+    """The NPMLE of Turnbull, certified, in seconds."""
+    for what, seconds, reference in distributions.sort_times(settings):
+        yield Row(f"turnbull, {what}", "np.sort of the ends", seconds, reference, "s", 12.0)
+    for n, seconds, n_reference, reference in distributions.growth_times(settings):
+        work = f"turnbull, inspections, 10% exact, {_size(n)}"
+        yield Row(work, f"the same, {_size(n_reference)}", seconds, reference, "s", 12.0)
+    for what, seconds, reference in distributions.lifelines_times(settings):
+        yield Row(f"turnbull, {what}", "lifelines npmle", seconds, reference, "s", 0.01)
+
+
 WORKS = {
     work.__name__: work
     for work in (
@@ -191,5 +202,6 @@ WORKS = {
         forest_memory,
         boost,
         objective,
+        npmle,
     )
 }

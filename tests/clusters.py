@@ -8,6 +8,7 @@ from conftest import PATIENCE
 SETTINGS = {
     "distributed.comm.timeouts.connect": PATIENCE,
     "distributed.comm.timeouts.tcp": PATIENCE,
+    "distributed.deploy.lost-worker-timeout": PATIENCE,  # how long a dead worker may take to start again
     "distributed.scheduler.worker-ttl": None,  # a worker that is busy compiling is not dead
 }
 # Without a limit of memory no worker is paused or restarted because the machine is small.

@@ -3,9 +3,12 @@
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
-from hypothesis import settings
+import pytest
+from hypothesis import HealthCheck, settings
 
 CORE = Path(__file__).parents[1] / "src" / "marginwood" / "_core"
 
@@ -35,5 +38,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Without JIT a kernel is about a hundred times slower.
 N_EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100
-settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, max_examples=N_EXAMPLES)
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    database=None,
+    max_examples=N_EXAMPLES,
+    # A busy machine is no failure.
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("repeatable")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes():
+    """Compile the kernels once, before several processes all start by doing so."""
+    subprocess.run([sys.executable, "-m", "marginwood", "warmup"], check=True)

@@ -87,7 +87,7 @@ def test_workers_that_die_cost_time_and_not_the_result(client, scattered, tmp_pa
         forest = clone(FOREST).fit(X, y)
     assert_same_forest(forest, clone(FOREST).fit(X, y))
     assert len(scattered) >= least_times_sent
-    client.wait_for_workers(N_WORKERS)
+    client.wait_for_workers(N_WORKERS, timeout=PATIENCE)
     assert set(client.run(os.getpid).values()).isdisjoint(pids[:n_deaths])
 
 

@@ -6,7 +6,18 @@ import inspect
 import pytest
 from numpydoc.validate import validate
 
-MODULES = ["", ".datasets", ".export", ".losses", ".metrics", ".plotting", ".report", ".xgb", ".xgb_dask"]
+MODULES = [
+    "",
+    ".datasets",
+    ".distributions",
+    ".export",
+    ".losses",
+    ".metrics",
+    ".plotting",
+    ".report",
+    ".xgb",
+    ".xgb_dask",
+]
 CHECKS = {
     "GL08",  # there is none
     "PR01",  # a parameter is missing

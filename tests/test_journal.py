@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 
 import numpy as np
@@ -214,11 +215,14 @@ def stopped_search(path, stop_at, how=None, n_jobs=1, *, is_stuck=False):
     arguments = json.dumps([str(path), stop_at, how, n_jobs, is_stuck])
     command = [sys.executable, "-c", SEARCH, arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog.start()
         try:
             line = process.stdout.readline()
             assert line, process.stderr.read()
             yield process, {tuple(piece) for piece in json.loads(line)}
         finally:
+            watchdog.cancel()
             process.kill()
 
 

@@ -166,13 +166,13 @@ def test_the_true_value_has_at_least_the_crps_of_its_interval(problem):
 
 def test_mass_beyond_all_values_is_refused_unless_the_span_ends_before():
     above = IntervalDistribution([(1.0, 1.0), (2.0, 2.0), (3.0, INF)], [0.5, 0.25, 0.25])
-    message = r"mass above all finite values in 1 of 2 rows \(first: row 1, mass=0.25\).*pass span"
+    message = r"mass beyond all finite values in 1 of 2 rows \(first: row 1, lower=0.0, upper=1.0\).*pass span"
     with pytest.raises(ValueError, match=message):
         interval_crps([(0, INF), (0, 1)], above)
     assert_allclose(interval_crps([(1, 1)], above, span=(0, 4)), 0.5**2 + 2 * 0.25**2)
     assert interval_crps([(0, INF)], above) == 0
     below = IntervalDistribution([(-INF, 1.0), (2.0, 2.0)], [0.5, 0.5])
-    with pytest.raises(ValueError, match=r"mass below all finite values in 1 of 1 rows"):
+    with pytest.raises(ValueError, match=r"mass beyond all finite values in 1 of 1 rows"):
         interval_crps([(0, INF)], below)
     assert_allclose(interval_crps([(4, INF)], below, span=(0, 9)), 2 * 0.5**2 + 2)
     nowhere = IntervalDistribution([(-INF, INF)], [1.0])
@@ -270,6 +270,17 @@ def test_the_brier_score_of_a_censored_row_uses_the_reference_inside_of_its_inte
                 status = above / quad(reference.pdf, *limits)[0]
             score = interval_brier_score([limits], stats.norm([0.2]), time, reference=reference)
             assert_allclose(score, (status - stats.norm.sf(time, 0.2)) ** 2, rtol=1e-7, atol=1e-12)
+
+
+def test_the_status_of_a_row_in_a_tail_of_the_reference_keeps_its_digits():
+    sure = steps([[0.0]], [[1.0]])
+    beyond = stats.norm.sf([10.0, 10.05, 11.0])
+    expected = (beyond[1] - beyond[2]) / (beyond[0] - beyond[2])
+    assert 0.5 < expected < 0.7
+    # By symmetry the status is one minus that of the other tail, and so is what is predicted.
+    for sign in (-1, 1):
+        y, time = [sorted([sign * 10.0, sign * 11.0])], sign * 10.05
+        assert_allclose(interval_brier_score(y, sure, time, reference=stats.norm()), expected**2, rtol=1e-6)
 
 
 def test_a_row_that_the_reference_knows_nothing_about_is_left_out():
@@ -475,7 +486,17 @@ def test_impossible_targets_and_weights_are_refused_by_name(score):
         (
             lambda y, d: integrated_interval_brier_score(y, d, [1, 1], reference=d),
             ValueError,
-            "times: expected at least two finite, strictly rising numbers",
+            r"times: not greater than the one before in 1 of 2 rows \(first: row 1, times=1.0\)",
+        ),
+        (
+            lambda y, d: integrated_interval_brier_score(y, d, [1], reference=d),
+            ValueError,
+            r"times: expected shape \(m,\) with m >= 2, got shape \(1,\)",
+        ),
+        (
+            lambda y, d: integrated_interval_brier_score(y, d, [1, INF], reference=d),
+            ValueError,
+            "times: NaN or infinite in 1 of 2 rows",
         ),
         (
             lambda _, d: integrated_interval_brier_score([1.0], d, reference=d),

@@ -4,7 +4,9 @@ from marginwood._baselines.cart import IntervalCART
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._baselines.transformation import TransformationTree
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
+from marginwood._ensemble.distributional import DistributionalIntervalRegressor
 from marginwood._ensemble.superlearner import IntervalSuperLearner
+from marginwood._ensemble.transformed import TransformedIntervalRegressor
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
 from marginwood._solver import optimal_costs
@@ -33,6 +35,7 @@ from marginwood.metrics import (
 __all__ = [
     "CensoringStratifiedKFold",
     "CrossFittedIntervalRegressor",
+    "DistributionalIntervalRegressor",
     "IntervalCART",
     "IntervalCARTCV",
     "IntervalDummyRegressor",
@@ -47,6 +50,7 @@ __all__ = [
     "MaxMarginIntervalTreeCV",
     "TransformationTree",
     "TransformationTreeCV",
+    "TransformedIntervalRegressor",
     "check_intervals",
     "export_text",
     "from_detection_limits",

@@ -11,6 +11,7 @@ are *given*: `values` is a grid from the simplest model to the most complex, and
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
@@ -61,7 +62,7 @@ class Path:
                 scores[step] = average_score(average, test, prediction)
             else:
                 scores[step] = score_prediction(self.model(step), test, prediction, scorer, weighted=weighted)
-            if scores[step] > scores[best_step]:
+            if scores[step] > scores[best_step] or np.isnan(scores[best_step]):
                 best_step = step
             if self.patience is not None and step - best_step >= self.patience:
                 scores[step + 1 :] = scores[step]
@@ -81,7 +82,16 @@ def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> f
 
 def score_prediction(model: Any, test: Rows, prediction: FloatArray, scorer: Any, *, weighted: bool) -> float:
     """What a scorer says of a model whose predictions of the test rows are known; other rows it predicts itself."""
-    predict = model.predict
-    model.predict = lambda X: prediction if X is test.X else predict(X)
+
+    def predict(X: Any) -> FloatArray:  # scikit-learn's scorers call a model's method by this function's name
+        return prediction if X is test.X else type(model).predict(model, X)
+
     weight = {"sample_weight": test.weight} if weighted else {}
-    return float(scorer(model, test.X, test.intervals, **weight))
+    model.predict = predict
+    try:
+        score = scorer(model, test.X, test.intervals, **weight)
+    finally:
+        del model.predict
+    if not isinstance(score, numbers.Real):
+        raise TypeError(f"scoring: expected a scorer that returns a number, got {score!r}.")
+    return float(score)

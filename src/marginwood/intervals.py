@@ -322,8 +322,11 @@ def _columns(**arguments: Any) -> list[FloatArray]:
 def _pandas_intervals(y: Any) -> Any:
     """Return the pandas IntervalArray inside a pandas object of intervals, else None."""
     dtype = getattr(y, "dtype", None)
-    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    categories: Any = getattr(getattr(dtype, "categories", None), "dtype", None)
     if type(categories).__name__ == "IntervalDtype":
+        # pandas cannot cast to intervals of whole numbers if a value lies in none, which is NaN.
+        if getattr(categories.subtype, "kind", "") in "iu":
+            categories = type(categories)("float64", categories.closed)
         y = y.astype(categories)
     elif type(dtype).__name__ != "IntervalDtype":
         return None
@@ -374,7 +377,8 @@ def _check_rows(values: FloatArray, name: str) -> None:
     ends = {"lower": lower, "upper": upper}
     advice = ' For ends that are unknown use make_intervals(lower, upper, nan="open").'
     raise_first(np.isnan(lower) | np.isnan(upper), f"{name}: NaN or missing", advice, **ends)
-    raise_first(upper < lower, f"{name}: upper < lower", **ends)
+    hint = " They look like times and events: use from_events(time, event)." if np.isin(upper, (0, 1)).all() else ""
+    raise_first(upper < lower, f"{name}: upper < lower", hint, **ends)
     advice = " An unknown lower end is -inf, an unknown upper end is inf."
     raise_first((lower == upper) & np.isinf(lower), f"{name}: both ends at the same infinity", advice, **ends)
     too_large = np.any(np.isfinite(values) & (np.abs(values) > LARGEST_LIMIT), axis=1)
@@ -382,7 +386,7 @@ def _check_rows(values: FloatArray, name: str) -> None:
     raise_first(too_large, f"{name}: limits beyond {LARGEST_LIMIT:g}", advice, **ends)
 
 
-def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: FloatArray) -> None:
+def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: npt.NDArray[Any]) -> None:
     """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

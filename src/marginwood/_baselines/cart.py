@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor
 
 from marginwood._base import Rows, all_or_nothing, check_features, check_rows
-from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._support.checks import check_number
 from marginwood._trees.pruning import PrunableMixin, SubtreePath, prune
 from marginwood._trees.table import IntervalTree, TreeReader
@@ -157,14 +157,15 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
         labels = breakpoints(intervals, self.margin)
         row, side = np.nonzero(np.isfinite(labels))
         labels = labels[row, side]
+        ranks = ranked.ranks[row]
         centre, scale = _label_units(labels)
         grown = DecisionTreeRegressor(
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
             random_state=self.random_state,
-        ).fit(ranked.ranks[row], (labels - centre) / scale, sample_weight=weight[row])
-        nodes = _node_table(grown, ranked.values)
+        ).fit(ranks, (labels - centre) / scale, sample_weight=weight[row])
+        nodes = _node_table(grown, ranks, ranked.values)
         for name in ("value", "value_low", "value_high"):
             nodes[name] = centre + scale * nodes[name]
         nodes["impurity"] *= scale**2
@@ -178,8 +179,8 @@ def _label_units(labels: FloatArray) -> tuple[float, float]:
     return centre, float(np.ldexp(1.0, np.frexp(spread)[1])) if spread > 0 else 1.0
 
 
-def _node_table(grown: DecisionTreeRegressor, values: list[FloatArray]) -> npt.NDArray[np.void]:
-    """scikit-learn's tree as a node table; `values` are what the ranks that it has seen stand for."""
+def _node_table(grown: DecisionTreeRegressor, ranks: FloatArray, values: list[FloatArray]) -> npt.NDArray[np.void]:
+    """scikit-learn's tree as a node table; `values` are what the ranks that it learnt stand for."""
     tree = grown.tree_
     order = _children_together(tree.children_left, tree.children_right)
     place = np.empty(len(order), dtype=np.int32)
@@ -189,9 +190,7 @@ def _node_table(grown: DecisionTreeRegressor, values: list[FloatArray]) -> npt.N
     for side in ("children_left", "children_right"):
         nodes[side] = np.where(is_leaf, LEAF, place[getattr(tree, side)[order]])
     nodes["feature"] = tree.feature[order]
-    nodes["threshold"] = tree.threshold[order]
-    for node in np.flatnonzero(~is_leaf):
-        nodes["threshold"][node] = _between(values[nodes["feature"][node]], nodes["threshold"][node])
+    nodes["threshold"] = np.where(is_leaf, NO_FEATURE, _thresholds(grown, ranks, values)[order])
     nodes["missing_go_to_left"] = np.where(is_leaf, 0, tree.missing_go_to_left[order])
     nodes["value"] = tree.value.ravel()[order]
     nodes["value_low"] = nodes["value"]
@@ -211,12 +210,30 @@ def _children_together(left: IntArray, right: IntArray) -> IntArray:
     return np.array(order)
 
 
-def _between(values: FloatArray, threshold: float) -> float:
-    """The middle between the two values that a threshold of ranks parts; infinity if it parts NaN from all others."""
-    last = int(np.floor(threshold)) if threshold < len(values) else len(values) - 1
-    if last == len(values) - 1:
-        return np.inf
-    below, above = values[last], values[last + 1]
+def _thresholds(grown: DecisionTreeRegressor, ranks: FloatArray, values: list[FloatArray]) -> FloatArray:
+    """For each split the middle between the two values of its own rows that it parts; anything for leaves.
+
+    A threshold of ranks may lie far from it: if a node has the ranks 0 and 9 only, that is 4.5, and the middle of the
+    values 4 and 5 is somewhere between those of 0 and 9. A split that parts NaN from all others is at infinity.
+    """
+    tree = grown.tree_
+    paths = grown.decision_path(ranks)
+    row = np.repeat(np.arange(len(ranks)), np.diff(paths.indptr))
+    is_split = tree.feature[paths.indices] >= 0
+    row, node = row[is_split], paths.indices[is_split]
+    feature = tree.feature[node]
+    rank = ranks[row, feature]
+    is_left = rank <= tree.threshold[node]
+    is_right = rank > tree.threshold[node]  # NaN is on neither side
+    # The values of all features one after another; `place` is where a row's value is among them.
+    first = np.cumsum([0, *map(len, values)])
+    place = first[feature] + np.nan_to_num(rank).astype(np.int64)
+    below = np.zeros(tree.node_count, dtype=np.int64)
+    above = np.full(tree.node_count, first[-1])
+    np.maximum.at(below, node[is_left], place[is_left])
+    np.minimum.at(above, node[is_right], place[is_right])
+    low, high = (np.append(np.concatenate(values), np.nan)[side] for side in (below, above))
     with np.errstate(invalid="ignore"):
-        middle = below / 2 + above / 2
-    return float(middle if below <= middle < above else below)
+        middle = low / 2 + high / 2
+    thresholds = np.where((low <= middle) & (middle < high), middle, low)
+    return np.where(above == first[-1], np.inf, thresholds)

@@ -26,11 +26,14 @@ log = logging.getLogger("marginwood")
 
 
 class Data(NamedTuple):
-    """Rows to learn from or to score; `target` holds the options that name the target columns."""
+    """Rows to learn from or to score; `target` holds the options that name the target columns.
+
+    `X` is an array, or a frame of polars for a model that encodes text.
+    """
 
     source: str
     names: list[str]
-    X: FloatArray
+    X: Any
     y: FloatArray
     target: dict[str, str]
     folds: IntArray | None
@@ -81,8 +84,10 @@ def named_target(args: argparse.Namespace) -> dict[str, str]:
     return given
 
 
-def read_data(args: argparse.Namespace, default_target: dict[str, str] | None = None) -> Data:
-    """Read features and target as the options say."""
+def read_data(
+    args: argparse.Namespace, default_target: dict[str, str] | None = None, *, encodes_text: bool = False
+) -> Data:
+    """Read features and target as the options say; for a model that encodes text, the features as a frame."""
     target = named_target(args) or default_target or {}
     folder, folds = Path(args.data), None
     if args.data != "-" and folder.is_dir():
@@ -105,7 +110,7 @@ def read_data(args: argparse.Namespace, default_target: dict[str, str] | None = 
         raise DataError(f"{targets.source}: no rows below the header")
     y = _read_target(targets, target)
     names = _feature_names(args, features, target.values() if features is targets else ())
-    X = features.numbers(names, TEXT_HINT)
+    X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
     log.info("%s: %d rows, %d features", features.source, len(X), len(names))
     return Data(args.data, names, X, y, target, folds)
 

@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> None:
     """Read, predict, print the table."""
     model, header = load_with_header(args.model)
     args.features, args.drop = header["feature_names"], []
-    data = read_data(args, default_target=header["notes"].get("target"))
+    is_pipeline = header["estimator"] == "Pipeline"
+    data = read_data(args, default_target=header["notes"].get("target"), encodes_text=is_pipeline)
     for line in score_lines(data, model):
         print(line)
 

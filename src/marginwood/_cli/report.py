@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> None:
     check_place(args.out)
     model, header = load_with_header(args.model)
     args.features, args.drop = header["feature_names"], []
-    data = read_data(args, default_target=header["notes"].get("target"))
+    is_pipeline = header["estimator"] == "Pipeline"
+    data = read_data(args, default_target=header["notes"].get("target"), encodes_text=is_pipeline)
     write_report(model, data.X, data.y, args.out, title="" if args.data == "-" else Path(args.data).name)
     log.info("%s: written", args.out)

@@ -1,8 +1,8 @@
 """What is asked of step distributions, for many of them at once.
 
-A *step distribution* is a list of masses, each somewhere in its own support interval. Where inside is not known, so every
-answer has three forms, by `bound`: SPREAD, the masses spread evenly over their support intervals (those of unbounded
-ones at infinity), and LOWER and UPPER, the least and the greatest answer that any place of the masses gives.
+A *step distribution* is a list of masses, each somewhere in its own support interval. Where inside is not known, so
+every answer has three forms, by `bound`: SPREAD, the masses spread evenly over their support intervals (those of
+unbounded ones at infinity), and LOWER and UPPER, the least and the greatest answer that any place of the masses gives.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ ROUNDING = 1e-12
 
 
 class Steps(NamedTuple):
-    """Distributions over pooled support intervals: row i has those from ``start[i]`` to ``stop[i]``, moved by ``shift[i]``.
+    """Distributions over pooled support intervals: row i has those from ``start[i]`` to ``stop[i]``, moved by `shift`.
 
     `cumulative` sums the masses from the first one of the row.
     """
@@ -98,7 +98,8 @@ def cumulate(steps, points, bound, probability):
             value = _sum_before(cumulative, start, place)
             if place < stop and bound != LOWER:
                 # A lower end before infinity is a right-censored one: the mass lies beyond it.
-                is_inside = lower[place] < point or (lower[place] == point and upper[place] < np.inf)
+                is_on_end = lower[place] == point and point > -np.inf and upper[place] < np.inf
+                is_inside = lower[place] < point or is_on_end
                 if is_inside and bound == UPPER:
                     value = cumulative[place]
                 elif is_inside:

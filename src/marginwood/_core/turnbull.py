@@ -1,24 +1,17 @@
-"""The nonparametric maximum likelihood estimate (NPMLE) of a distribution from intervals.
+"""Maximisation of the likelihood of masses on cells: EM and ICM steps, until a certificate says that it is enough.
 
-The likelihood of a row is the probability of its interval. All that it can tell apart are the *cells* (Turnbull's
-innermost intervals): a lower end directly followed by an upper end, in the order of all ends. A row is the *range* of
-cells that lie in its interval, and the estimate is a mass per cell.
-
-The order at equal values is: lower ends, upper ends, lower ends of right-censored rows. So ``(l, u)`` holds both of
-its limits, ``(-inf, u)`` holds u, and ``(l, inf)`` starts right after l: an event at l comes before a censoring at l, as in
-the estimate of Kaplan and Meier.
-
-Of the rows (0, 1), (1, 2) and (1, inf) the first two hold the cell [1, 1]; the last two hold the cell (1, 2], which
-starts right after 1. The first row gives 1/3 to the first cell, the last one 1/3 to the second, and the row between them
-shares its weight in the same proportion: the masses are 1/2 and 1/2.
+An *EM step* (expectation and maximisation) never lowers the likelihood, but crawls; two of them show where it crawls
+to. An *ICM step* (iterative convex minorant) is a Newton step for each cumulative mass by itself, followed by isotonic
+regression: it empties cells. Few cells keep mass, so most work is done on those alone, and the others are looked at
+again at the end.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.jit import borrow, inlined, inner, kernel
-from marginwood._core.order import LOW_HALF, argsort, make_workspace
+from marginwood._core.cells import Ranges, accumulate, log_likelihood, make_ranges, mass_between, put_row
+from marginwood._core.jit import borrow, inner, kernel
 
 # Before an ICM step: EM steps on all cells, and pairs of EM steps, extrapolated, on the cells that have mass.
 FULL_STEPS = 2
@@ -35,18 +28,6 @@ MOST_HALVINGS = 40
 SLACK = 0.5
 
 
-class Ranges(NamedTuple):
-    """Rows as ranges of cells ``first <= cell < stop``, nearly in the order of `first`; the weights add up to 1.
-
-    `coverage` is the weight of all rows that hold a cell: the mass of a cell cannot be larger.
-    """
-
-    first: np.ndarray
-    stop: np.ndarray
-    weight: np.ndarray
-    coverage: np.ndarray
-
-
 class Scratch(NamedTuple):
     """Room for one problem: arrays over the boundaries of cells, and the ranges of the reduced problem."""
 
@@ -57,156 +38,40 @@ class Scratch(NamedTuple):
     heft: np.ndarray
     count: np.ndarray
     trial: np.ndarray
+    saved: np.ndarray
     last_seen: np.ndarray
     reduced_mass: np.ndarray
     reduced: Ranges
 
 
-def make_ranges(n_rows, n_cells):
-    """Room for `n_rows` ranges of `n_cells` cells."""
-    return Ranges(np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows), np.empty(n_cells + 1))
-
-
 def make_scratch(n_rows, n_cells):
     """Room for problems of at most that size."""
     size = n_cells + 1
-    slope, curvature, level, heft, trial, reduced_mass = (np.empty(size) for _ in range(6))
+    slope, curvature, level, heft, trial, saved, reduced_mass = (np.empty(size) for _ in range(7))
     count = np.empty(size, np.int64)
     last_seen = np.empty(size, np.int32)
     cumulative = np.empty((size, 2))
-    arrays = (cumulative, slope, curvature, level, heft, count, trial, last_seen, reduced_mass)
+    arrays = (cumulative, slope, curvature, level, heft, count, trial, saved, last_seen, reduced_mass)
     return Scratch(*arrays, make_ranges(n_rows, n_cells))
-
-
-def sort_ends(intervals):
-    """Rows in the order of their lower ends and of their upper ends, each an int32 array."""
-    orders = np.empty((2, len(intervals)), np.int32)
-    _sort_ends(intervals, orders, *make_workspace(len(intervals)))
-    return orders
-
-
-@kernel
-def _sort_ends(intervals, orders, values, keys, words, spare, counts):
-    intervals, orders, values, words = borrow(intervals), borrow(orders), borrow(values), borrow(words)
-    for side in range(2):
-        for i in range(intervals.shape[0]):
-            values[i] = intervals[i, side]
-            words[i] = np.uint64(i)
-        argsort(keys, words, spare, counts)
-        for i in range(intervals.shape[0]):
-            orders[side, i] = np.int32(words[i] & LOW_HALF)
-
-
-@kernel
-def find_cells(intervals, orders, first, stop, cells):
-    """Fill `first` and `stop` of every row and the ends of all cells; return the number of cells.
-
-    `orders` may leave rows out, the same ones from both.
-    """
-    intervals, orders, first, stop = borrow(intervals), borrow(orders), borrow(first), borrow(stop)
-    n_rows = orders.shape[1]
-    n_cells, start, after_lower = 0, 0.0, False
-    low, high, opened = 0, 0, 0
-    while high < n_rows:
-        value = intervals[orders[1, high], 1]
-        if low < n_rows:
-            value = min(value, intervals[orders[0, low], 0])
-        run = low
-        while low < n_rows and intervals[orders[0, low], 0] == value:
-            row = orders[0, low]
-            low += 1
-            if intervals[row, 1] < np.inf or value == -np.inf:
-                first[row] = n_cells
-                start, after_lower = value, True
-        while high < n_rows and intervals[orders[1, high], 1] == value:
-            row = orders[1, high]
-            high += 1
-            if after_lower:
-                cells[n_cells, 0] = start
-                cells[n_cells, 1] = value
-                n_cells += 1
-                after_lower = False
-            stop[row] = n_cells
-        for opened in range(run, low):
-            row = orders[0, opened]
-            if intervals[row, 1] == np.inf and value > -np.inf:
-                first[row] = n_cells
-                start, after_lower = value, True
-    return n_cells
-
-
-@kernel
-def merge_rows(order, first, stop, weights, merged, last_seen):
-    """Fill `merged` with one range for all rows that are equal; return their number. `order` lists the rows."""
-    order, first, stop, weights = borrow(order), borrow(first), borrow(stop), borrow(weights)
-    coverage, last_seen = borrow(merged.coverage), borrow(last_seen)
-    for cell in range(last_seen.shape[0]):
-        last_seen[cell] = -1
-        coverage[cell] = 0.0
-    n_merged = 0
-    for i in range(order.shape[0]):
-        row = order[i]
-        n_merged = _put(first[row], stop[row], weights[row], n_merged, merged, last_seen)
-        coverage[first[row]] += weights[row]
-        coverage[stop[row]] -= weights[row]
-    for cell in range(1, last_seen.shape[0]):
-        coverage[cell] += coverage[cell - 1]
-    return n_merged
-
-
-@inlined
-def _put(first, stop, weight, n_merged, merged, last_seen):
-    """Add a row to the last range that stops where it does, if they are equal, or as a new one."""
-    place = last_seen[stop]
-    if place >= 0 and merged.first[place] == first:
-        merged.weight[place] += weight
-        return n_merged
-    merged.first[n_merged] = first
-    merged.stop[n_merged] = stop
-    merged.weight[n_merged] = weight
-    last_seen[stop] = n_merged
-    return n_merged + 1
-
-
-@inner
-def _accumulate(mass, cumulative):
-    """Running sums in twice the precision: differences of neighbours keep all digits of small masses."""
-    mass, cumulative = borrow(mass), borrow(cumulative)
-    total, rest = 0.0, 0.0
-    cumulative[0, 0] = 0.0
-    cumulative[0, 1] = 0.0
-    for cell in range(mass.shape[0]):
-        part = mass[cell]
-        larger = total + part
-        taken = larger - total
-        rest += (total - (larger - taken)) + (part - taken)
-        total = larger
-        cumulative[cell + 1, 0] = total
-        cumulative[cell + 1, 1] = rest
-
-
-@inlined
-def _mass_between(cumulative, first, stop):
-    return (cumulative[stop, 0] - cumulative[first, 0]) + (cumulative[stop, 1] - cumulative[first, 1])
 
 
 @inner
 def _differentiate(ranges, mass, slack, scratch):
     """Fill `slope` with the derivatives of the log-likelihood by the masses; return the certificate.
 
-    At the maximum the derivative d is 1 where there is mass and at most 1 elsewhere. For any masses p, the maximum q
-    gains at most ``log(sum(q * d))`` (Jensen's inequality), and no q is larger than the coverage c of its cell. So the sum
-    exceeds 1 by no more than the greatest ``d - 1``, nor than ``slack + sum(c * max(d - 1 - slack, 0))`` for any slack: the
-    second bound forgives rows that weigh next to nothing.
+    At the maximum the derivative d is 1 where there is mass and at most 1 elsewhere. From any masses p, the best ones q
+    gain at most ``log(sum(q * d))`` (Jensen's inequality), and no q is larger than the coverage c of its cell. So the
+    sum exceeds 1 by no more than the greatest ``d - 1``, nor than ``slack + sum(c * max(d - 1 - slack, 0))`` for any
+    slack: the second bound forgives rows that weigh next to nothing.
     """
     first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
     cumulative, slope, coverage = borrow(scratch.cumulative), borrow(scratch.slope), borrow(ranges.coverage)
     n_cells = mass.shape[0]
-    _accumulate(mass, cumulative)
+    accumulate(mass, cumulative)
     for cell in range(n_cells + 1):
         slope[cell] = 0.0
     for i in range(first.shape[0]):
-        share = weight[i] / _mass_between(cumulative, first[i], stop[i])
+        share = weight[i] / mass_between(cumulative, first[i], stop[i])
         slope[first[i]] += share
         slope[stop[i]] -= share
     running, greatest, excess = 0.0, 1.0, 0.0
@@ -230,33 +95,18 @@ def _expect(mass, slope, expected):
         expected[cell] /= total
 
 
-@kernel
-def log_likelihood(ranges, mass, cumulative):
-    """Mean logarithm of the probabilities of the ranges; -inf where one is impossible."""
-    first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
-    cumulative = borrow(cumulative)
-    _accumulate(mass, cumulative)
-    total = 0.0
-    for i in range(first.shape[0]):
-        probability = _mass_between(cumulative, first[i], stop[i])
-        if not probability > 0.0:
-            return -np.inf
-        total += weight[i] * np.log(probability)
-    return total
-
-
 @inner
 def _bend(ranges, mass, scratch):
     """Fill `slope` and `curvature` by the cumulative masses at the boundaries; return the log-likelihood."""
     first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
     cumulative, slope, curvature = borrow(scratch.cumulative), borrow(scratch.slope), borrow(scratch.curvature)
-    _accumulate(mass, cumulative)
+    accumulate(mass, cumulative)
     for cell in range(mass.shape[0] + 1):
         slope[cell] = 0.0
         curvature[cell] = 0.0
     total = 0.0
     for i in range(first.shape[0]):
-        probability = _mass_between(cumulative, first[i], stop[i])
+        probability = mass_between(cumulative, first[i], stop[i])
         share = weight[i] / probability
         bend = share / probability
         slope[first[i]] -= share
@@ -282,7 +132,7 @@ def _pool(n_cells, scratch):
         weight = curvature[boundary]
         step = slope[boundary] / weight
         while top > 0:
-            rise = _mass_between(cumulative, start[top - 1], begin)
+            rise = mass_between(cumulative, start[top - 1], begin)
             if rise + (step - level[top - 1]) > 0.0:
                 break
             top -= 1
@@ -311,20 +161,22 @@ def _propose(n_cells, n_blocks, scratch):
             place, place_step = 0, 0.0
         elif cumulative[begin, 0] + step >= 1.0:
             place, place_step = n_cells, 0.0
-        trial[begin - 1] = max(_mass_between(cumulative, below, place) + (place_step - below_step), 0.0)
+        trial[begin - 1] = max(mass_between(cumulative, below, place) + (place_step - below_step), 0.0)
         below, below_step = place, place_step
         for boundary in range(begin, stop):
-            gain += slope[boundary] * (_mass_between(cumulative, boundary, place) + place_step)
+            gain += slope[boundary] * (mass_between(cumulative, boundary, place) + place_step)
             if boundary > begin:
                 trial[boundary - 1] = 0.0
-    trial[n_cells - 1] = max(_mass_between(cumulative, below, n_cells) - below_step, 0.0)
+    trial[n_cells - 1] = max(mass_between(cumulative, below, n_cells) - below_step, 0.0)
     return gain
 
 
 @inner
-def _step(ranges, mass, scratch):
-    """One ICM step: the iterative convex minorant, halved until the log-likelihood rises as its slope promises."""
-    before = _bend(ranges, mass, scratch)
+def _step(ranges, mass, before, scratch):
+    """One ICM step: the iterative convex minorant, halved until the log-likelihood rises as its slope promises.
+
+    Expects slopes and curvatures at the boundaries; returns the log-likelihood, which was `before`.
+    """
     n_cells = mass.shape[0]
     gain = _propose(n_cells, _pool(n_cells, scratch), scratch)
     mass, trial, halved = borrow(mass), borrow(scratch.trial), borrow(scratch.level)[:n_cells]
@@ -342,9 +194,9 @@ def _step(ranges, mass, scratch):
 
 
 @inner
-def _extrapolate(mass, once, twice, far):
-    """Follow two EM steps as far as their lengths suggest (the third scheme of SQUAREM), keeping all masses positive."""
-    mass, once, twice, far = borrow(mass), borrow(once), borrow(twice), borrow(far)
+def _extrapolate(mass, once, twice):
+    """Follow two EM steps as far as their lengths suggest (the third scheme of SQUAREM); masses stay positive."""
+    mass, once, twice = borrow(mass), borrow(once), borrow(twice)
     step, bend = 0.0, 0.0
     for cell in range(mass.shape[0]):
         step += (once[cell] - mass[cell]) ** 2
@@ -354,42 +206,54 @@ def _extrapolate(mass, once, twice, far):
     for cell in range(mass.shape[0]):
         forward = 2.0 * length * (once[cell] - mass[cell])
         turn = length**2 * (twice[cell] - 2.0 * once[cell] + mass[cell])
-        far[cell] = max(mass[cell] + forward + turn, LEAST_SHARE * twice[cell])
-        total += far[cell]
+        mass[cell] = max(mass[cell] + forward + turn, LEAST_SHARE * twice[cell])
+        total += mass[cell]
     for cell in range(mass.shape[0]):
-        far[cell] /= total
+        mass[cell] /= total
 
 
 @inner
-def _accelerate(ranges, mass, floor, scratch):
-    """Two EM steps, extrapolated unless that falls below `floor`, a bound of the log-likelihood; return the bound.
-
-    Expects the slopes at the masses.
-    """
+def _accelerate(ranges, mass, scratch):
+    """Two EM steps, extrapolated. Expects the slopes at the masses."""
     n_cells = mass.shape[0]
-    once, twice, far = scratch.trial[:n_cells], scratch.level[:n_cells], scratch.heft[:n_cells]
+    once, twice = scratch.trial[:n_cells], scratch.level[:n_cells]
     _expect(mass, scratch.slope, once)
     _differentiate(ranges, once, 0.0, scratch)
     _expect(once, scratch.slope, twice)
-    _extrapolate(mass, once, twice, far)
-    reached = log_likelihood(ranges, far, scratch.cumulative)
-    if reached >= floor:
-        mass[:] = far
-        return reached
-    mass[:] = twice
-    return floor
+    _extrapolate(mass, once, twice)
 
 
 @inner
 def _improve(ranges, mass, floor, tolerance, scratch):
-    """Some EM steps and an ICM step; return the certificate, at which the masses are left once it is small enough."""
+    """Extrapolated EM steps and an ICM step; return the certificate and the log-likelihood, which was `floor`.
+
+    The masses are left as soon as the certificate is small enough. Extrapolation may go too far: then they start
+    again, with plain EM steps.
+    """
+    saved = scratch.saved[: mass.shape[0]]
+    saved[:] = mass
     gap = np.inf
     for _ in range(N_CYCLES):
         gap = _differentiate(ranges, mass, SLACK * tolerance, scratch)
         if gap <= tolerance:
             return gap, floor
-        floor = _accelerate(ranges, mass, floor, scratch)
-    return gap, _step(ranges, mass, scratch)
+        _accelerate(ranges, mass, scratch)
+    reached = _bend(ranges, mass, scratch)
+    if not reached >= floor:
+        mass[:] = saved
+        _take_steps(ranges, mass, scratch)
+        reached = _bend(ranges, mass, scratch)
+    return gap, _step(ranges, mass, reached, scratch)
+
+
+@inner
+def _take_steps(ranges, mass, scratch):
+    """Some plain EM steps."""
+    expected = scratch.trial[: mass.shape[0]]
+    for _ in range(FULL_STEPS):
+        _differentiate(ranges, mass, 0.0, scratch)
+        _expect(mass, scratch.slope, expected)
+        mass[:] = expected
 
 
 @inner
@@ -411,7 +275,7 @@ def _reduce(ranges, mass, scratch):
     last_seen[n_cells] = -1
     n_rows = 0
     for i in range(first.shape[0]):
-        n_rows = _put(n_before[first[i]], n_before[stop[i]], weight[i], n_rows, scratch.reduced, last_seen)
+        n_rows = put_row(n_before[first[i]], n_before[stop[i]], weight[i], n_rows, scratch.reduced, last_seen)
     return n_rows, n_cells
 
 
@@ -442,48 +306,14 @@ def certify(ranges, mass, tolerance, scratch):
 
 
 @kernel
-def estimate_product(ranges, mass, n_at_risk):
-    """Fill in the masses when every range is one cell or ends with the last one: the estimate of Kaplan and Meier.
-
-    At risk in a cell are the rows of that cell alone and all that start later.
-    """
-    first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
-    mass, n_at_risk = borrow(mass), borrow(n_at_risk)
-    n_cells = mass.shape[0]
-    for cell in range(n_cells):
-        mass[cell] = 0.0
-        n_at_risk[cell] = 0.0
-    for i in range(first.shape[0]):
-        if stop[i] == first[i] + 1:
-            mass[first[i]] += weight[i]
-        elif first[i] > 0:
-            n_at_risk[first[i] - 1] += weight[i]
-    later = 0.0
-    for cell in range(n_cells - 1, -1, -1):
-        n_at_risk[cell] += later + mass[cell]
-        later = n_at_risk[cell]
-    survival = 1.0
-    for cell in range(n_cells - 1):
-        hazard = mass[cell] / n_at_risk[cell]
-        mass[cell] = survival * hazard
-        survival *= 1.0 - hazard
-    mass[n_cells - 1] = survival
-
-
-@kernel
 def maximise(ranges, mass, tolerance, most_rounds, scratch):
     """Improve masses until the certificate is at most `tolerance`; return it and the number of rounds."""
-    n_cells = mass.shape[0]
-    expected = scratch.trial[:n_cells]
     n_rounds = 0
     while True:
         n_rounds += 1
         gap = _differentiate(ranges, mass, SLACK * tolerance, scratch)
         if gap <= tolerance or n_rounds >= most_rounds:
             return gap, n_rounds
-        for _ in range(FULL_STEPS):
-            _expect(mass, scratch.slope, expected)
-            mass[:] = expected
-            _differentiate(ranges, mass, 0.0, scratch)
-        floor = _step(ranges, mass, scratch)
+        _take_steps(ranges, mass, scratch)
+        floor = _step(ranges, mass, _bend(ranges, mass, scratch), scratch)
         n_rounds += _improve_reduced(ranges, mass, floor, max(0.5 * tolerance, REDUCTION * gap), scratch)

@@ -60,6 +60,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         How many features to try in each node, drawn at random; None for all.
     subsample : float, default=1.0
         Share of the rows that each stage draws, without replacement.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     n_iter_no_change : int, default=None
         Stop when the validation loss has not fallen for this many stages, and keep the stages up to the best one. None
         for all stages.
@@ -124,6 +127,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         min_samples_leaf: int | float = 1,
         max_features: int | float | str | None = None,
         subsample: float = 1.0,
+        anchor: float = 0.0,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
         tol: float = 1e-4,
@@ -140,6 +144,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.subsample = subsample
+        self.anchor = anchor
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
         self.tol = tol
@@ -255,6 +260,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
+            anchor=self.anchor,
         ).checked()
 
     @staticmethod

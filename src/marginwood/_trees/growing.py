@@ -14,13 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._base import Rows
+from marginwood._core.anchor import anchor_values
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Limits, Target, grow_tree, subsample
+from marginwood._core.problem import LOSS_CODES, Limits, Target, grow_tree, subsample
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
 from marginwood.intervals import BoolArray, FloatArray
 
-__all__ = ["Nodes", "SortedRows", "grow"]
+__all__ = ["Nodes", "SortedRows", "grow", "grow_unpruned"]
 
 Nodes = npt.NDArray[np.void]
 
@@ -39,6 +40,7 @@ class SortedRows:
         self.saw_missing: BoolArray = np.isnan(self.X.max(axis=0))
         self._is_shared = is_shared
         self._limits: tuple[float, Limits] | None = None
+        self.last_grown: tuple[Any, Nodes] | None = None
         # Copies of the orders that trees have used up: the next tree fills one again, which is faster than a new one.
         self._spares: list[Any] = []
 
@@ -89,6 +91,25 @@ def _writeable(value: Any) -> Any:
     return np.require(np.asarray(value), requirements="W") if isinstance(value, np.ndarray) else value
 
 
+def anchor(nodes: Nodes, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
+    """Give the nodes of a grown table their anchored values."""
+    limits = rows.limits_at(float(rules.margin))
+    anchor_values(nodes, rows.X, limits, weight, LOSS_CODES[rules.loss], rules.anchor)
+
+
+def grow_unpruned(rows: SortedRows, rules: Rules, seed: int) -> Nodes:
+    """Grow one tree from all rows without pruning it; the next call that differs in the anchor alone grows no other."""
+    key = rules._replace(ccp_alpha=0.0, anchor=0.0), seed
+    kept = rows.last_grown
+    if kept is None or kept[0] != key:
+        kept = key, grow(rows, *key)
+        rows.last_grown = kept
+    nodes = kept[1].copy()
+    if rules.anchor > 0:
+        anchor(nodes, rows, rules, rows.weight)
+    return nodes
+
+
 def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | None = None) -> Nodes:
     """Grow one tree by the rules and prune it; returns its node table."""
     margin = float(rules.margin)
@@ -106,4 +127,6 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
     nodes = grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed)
     if draw is None:
         rows.return_orders(orders)
+    if rules.anchor > 0:
+        anchor(nodes, rows, rules, weight)
     return prune(nodes, rules.ccp_alpha) if rules.ccp_alpha > 0 else nodes

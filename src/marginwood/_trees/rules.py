@@ -32,11 +32,13 @@ class Rules(NamedTuple):
     max_leaf_nodes: int | None = None
     min_impurity_decrease: float = 0.0
     ccp_alpha: float = 0.0
+    anchor: float = 0.0
 
     def checked(self) -> Rules:
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
         check_loss(self.loss, self.margin)
-        check_number("ccp_alpha", self.ccp_alpha, "a number >= 0", lambda number: number >= 0)
+        for name in ("ccp_alpha", "anchor"):
+            check_number(name, getattr(self, name), "a number >= 0", lambda number: number >= 0)
         decrease = self.min_impurity_decrease
         check_number("min_impurity_decrease", decrease, "a finite number >= 0", lambda number: 0 <= number < math.inf)
         for name, least in (("max_depth", 1), ("max_leaf_nodes", 2)):

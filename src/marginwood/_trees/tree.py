@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
-from marginwood._trees.growing import SortedRows, grow
+from marginwood._trees.growing import SortedRows, grow, grow_unpruned
 from marginwood._trees.pruning import PrunableMixin, SubtreePath
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, OptimumReader
@@ -45,6 +45,9 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         Least decrease of the cost by a split, per unit of total sample weight.
     ccp_alpha : float, default=0.0
         Cost of a leaf in minimal cost-complexity pruning, per unit of total sample weight; 0 for no pruning.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
 
@@ -97,6 +100,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        anchor: float = 0.0,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -108,6 +112,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.anchor = anchor
         self.random_state = random_state
 
     @all_or_nothing
@@ -146,6 +151,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
+            anchor=self.anchor,
         ).checked()
 
     def _seed(self) -> int:
@@ -156,7 +162,8 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         return SortedRows(rows.weighted())
 
     def _fit_path(self, rows: SortedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
-        nodes = grow(rows, self._rules()._replace(ccp_alpha=0.0), self._seed())
+        seed = 1 if self.max_features is None else self._seed()  # where nothing is drawn, any seed
+        nodes = grow_unpruned(rows, self._rules(), seed)
         return SubtreePath(self, IntervalTree(nodes, rows.saw_missing))
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import Rows
 from marginwood._baselines.cart import IntervalCART
 from marginwood._trees.table import IntervalTree, TreeReader
-from marginwood._tuning.estimator import SearchCV, make_grid, margins_of
+from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 
 __all__ = ["IntervalCARTCV"]
@@ -127,7 +127,7 @@ class IntervalCARTCV(TreeReader, SearchCV):
             min_samples_leaf=self.min_samples_leaf,
             random_state=seed,
         )
-        return make_grid(cart, {"margin": margins_of(self, rows)}, None)
+        return self._make_grid(cart, {"margin": self._check_margins(rows)})
 
     @property
     def tree_(self) -> IntervalTree:  # type: ignore[override]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from itertools import product
 from typing import Any
+from warnings import WarningMessage, catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -22,8 +23,10 @@ from marginwood._base import (
     check_rows,
     copy_feature_names,
 )
-from marginwood._support.checks import check_choice
+from marginwood._support.checks import check_choice, is_integer
+from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
+from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.journal import Journal, digest
 from marginwood._tuning.margins import check_margins
 from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
@@ -32,11 +35,26 @@ from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import LOSSES
 from marginwood.metrics import get_scorer
 
-__all__ = ["SearchCV"]
+__all__ = ["EnsembleSearchCV", "SearchCV"]
 
-OUT_OF_BAG = "oob"
 # Parameters of every search that change neither its candidates nor their scores, and two that the header has anyway.
 NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state")
+
+
+def _describe(value: Any) -> str:
+    """A parameter in words that are the same in every process; long arrays would be printed without their middle."""
+    if isinstance(value, Mapping):
+        return str({name: _describe(values) for name, values in value.items()})
+    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
+    return re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+
+
+def _fit_and_record(estimator: Any, rows: Rows) -> list[WarningMessage]:
+    """The warnings of a fit: in a thread they cannot point at the line of the user."""
+    with catch_warnings(record=True) as found:
+        simplefilter("always")
+        estimator.fit(*rows)
+    return found
 
 
 class SearchCV(IntervalRegressorMixin, BaseEstimator):
@@ -79,19 +97,26 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             The fitted search.
         """
         check_choice("selection", self.selection, SELECTIONS)
+        scorer = get_scorer(self.scoring)
         rows = check_rows(self._check_features(X, reset=True), y, sample_weight)
         seed = self._make_seed()
         points = self._make_points(rows, seed)
-        splits = [] if self._is_out_of_bag() else split_rows(rows, self.cv, groups)
-        scored = self._make_folds(rows, splits, get_scorer(self.scoring), weighted=sample_weight is not None)
-        folds = [Whole(rows), *scored] if points[0].values is None else scored
-        with self._open_journal(rows, points, splits, seed) as journal:
+        splits = self._split(rows, groups)
+        weighted = sample_weight is not None
+        folds = [Fold(rows, train, test, scorer, weighted=weighted) for train, test in splits]
+        if not splits:
+            folds = [OutOfBag(rows, scorer, weighted=weighted)]
+        if points[0].values is None:
+            folds = [Whole(rows), *folds]
+        with self._open_journal(rows, splits, seed) as journal:
             paths = run_pieces(points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
         self.n_splits_ = len(splits) or 1
         self.cv_results_, complexity = tabulate(points, paths, len(folds))
         means, deviations = self.cv_results_["mean_test_score"], self.cv_results_["std_test_score"]
         self.best_index_ = select(means, deviations, complexity, self.n_splits_, self.selection)
         self.best_score_ = float(means[self.best_index_])
+        if np.isnan(self.best_score_):
+            warn("scoring: the score of every candidate is NaN in some fold; the simplest one is taken.")
         chosen = {name: column[[self.best_index_]].tolist()[0] for name, column in self.cv_results_.items()}
         self.best_params_ = {
             name.removeprefix("param_"): value for name, value in chosen.items() if name.startswith("param_")
@@ -102,8 +127,9 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
     def _check_features(self, X: Any, *, reset: bool = False) -> FloatArray:
         return check_features(self, X, reset=reset)
 
-    def _is_out_of_bag(self) -> bool:
-        return isinstance(self.cv, str) and self.cv == OUT_OF_BAG
+    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
+        """The rows of each fold; none if every row is scored by the trees that did not draw it."""
+        return split_rows(rows, self.cv, groups)
 
     def _make_seed(self) -> int | None:
         """One seed for all candidates, which then differ by their parameters alone."""
@@ -111,35 +137,30 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             return None
         if self.random_state is None and self.checkpoint is not None:
             raise ValueError("random_state: a checkpoint needs a seed where rows or features are drawn at random.")
+        if is_integer(self.random_state):
+            return int(self.random_state)
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    def _make_folds(
-        self, rows: Rows, splits: list[tuple[IntArray, IntArray]], scorer: Any, *, weighted: bool
-    ) -> list[Fold]:
-        if self._is_out_of_bag():
-            return [OutOfBag(rows, scorer, weighted=weighted)]
-        return [Fold(rows, train, test, scorer, weighted=weighted) for train, test in splits]
-
-    def _open_journal(
-        self, rows: Rows, points: list[Point], splits: list[tuple[IntArray, IntArray]], seed: int | None
-    ) -> Any:
+    def _open_journal(self, rows: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
         header: dict[str, Any] = {"estimator": type(self).__name__}
         header |= {name: digest(array) for name, array in zip(("X", "y", "sample_weight"), rows, strict=True)}
-        header["cv"] = digest(*(part for split in splits for part in split)) if splits else OUT_OF_BAG
+        header["cv"] = digest(*(part for split in splits for part in split)) if splits else "oob"
         for name, value in self.get_params(deep=False).items():
             if name not in NOT_IN_JOURNAL:
-                header[name] = re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+                header[name] = _describe(value)
         header["random_state"] = seed
-        header["grid"] = [{name: str(value) for name, value in point.params.items()} for point in points]
         return Journal(self.checkpoint, header)
 
     def _refit(self, estimator: Any, rows: Rows) -> Any:
         """The chosen estimator, fitted to all rows in a thread, so that it can be interrupted."""
         best = clone(estimator).set_params(**self.best_params_, **self._refit_params())
-        list(run_in_threads(lambda best: best.fit(*rows), [best]))
+        for _, warnings in run_in_threads(lambda best: _fit_and_record(best, rows), [best]):
+            for warning in warnings:
+                if not str(warning.message).startswith("y: "):  # the search has said that already
+                    warn(str(warning.message), warning.category)
         copy_feature_names(self, best)
         for tree in getattr(best, "estimators_", []):
             copy_feature_names(self, tree)
@@ -161,53 +182,79 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
+    def _make_grid(
+        self, estimator: Any, axes: Mapping[str, Iterable[Any]], values: FloatArray | IntArray | None = None
+    ) -> list[Point]:
+        """A point for each combination of the values of some parameters and of the user's `grid`, if there is one."""
+        lists = {name: list(tried) for name, tried in axes.items()} | self._check_grid(estimator)
+        points = []
+        for combination in product(*lists.values()):
+            params = dict(zip(lists, combination, strict=True))
+            points.append(Point(clone(estimator).set_params(**params), params, values))
+        return points
+
+    def _check_grid(self, estimator: Any) -> dict[str, list[Any]]:
+        """Lists of values of further parameters: those that the search hands on to its estimators as they are."""
+        grid = getattr(self, "grid", None)
+        if grid is None:
+            return {}
+        if not isinstance(grid, Mapping):
+            raise TypeError(f"grid: expected a dict of parameters and the values to try, got {grid!r}.")
+        known = self.get_params(deep=False).keys() & estimator.get_params(deep=False).keys()
+        known -= {estimator.path_parameter, "random_state", "verbose", *self._refit_params()}
+        found = {}
+        for name, values in grid.items():
+            if name not in known:
+                raise ValueError(f"grid: expected names among {', '.join(sorted(known))}, got {name!r}.")
+            if isinstance(values, str) or np.ndim(values) != 1 or not len(values):
+                raise ValueError(f"grid: expected a list of values to try for {name}, got {values!r}.")
+            found[name] = values.tolist() if isinstance(values, np.ndarray) else list(values)
+        return found
+
+    def _check_losses(self) -> list[str]:
+        """The losses to try: a list of names, or one name."""
+        names = [self.losses] if isinstance(self.losses, str) else list(self.losses)
+        if not names:
+            raise ValueError("losses: expected at least one.")
+        for name in names:
+            check_choice("losses", name, LOSSES)
+        return names
+
+    def _check_margins(self, rows: Rows) -> list[float]:
+        """The margins to try; there is at least one."""
+        margins = check_margins(self.margins, rows.intervals, self.n_margins)
+        if not len(margins):
+            raise ValueError("margins: expected at least one.")
+        return margins.tolist()
+
+
+class EnsembleSearchCV(SearchCV):
+    """A search whose best estimator is an ensemble of trees."""
+
+    @property
+    def estimators_(self) -> list[MaxMarginIntervalTree]:
+        """The trees of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.estimators_
+
     @property
     def feature_importances_(self) -> FloatArray:
-        """Importances of the best estimator, if it has any."""
+        """Importances of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.feature_importances_
 
+    def apply(self, X: Any) -> IntArray:
+        """Find the leaf of every row in every tree of the best estimator.
 
-def make_grid(
-    estimator: Any, axes: Mapping[str, Iterable[Any]], grid: Any, values: FloatArray | IntArray | None = None
-) -> list[Point]:
-    """A point for each combination of the values of some parameters and of the user's `grid`."""
-    lists = {name: list(tried) for name, tried in axes.items()} | _check_grid(estimator, {} if grid is None else grid)
-    points = []
-    for combination in product(*lists.values()):
-        params = dict(zip(lists, combination, strict=True))
-        points.append(Point(clone(estimator).set_params(**params), params, values))
-    return points
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
 
-
-def _check_grid(estimator: Any, grid: Any) -> dict[str, list[Any]]:
-    """Lists of values of further parameters."""
-    if not isinstance(grid, Mapping):
-        raise TypeError(f"grid: expected a dict of parameters and the values to try, got {grid!r}.")
-    known = estimator.get_params(deep=False).keys() - {estimator.path_parameter, "loss", "margin", "random_state"}
-    found = {}
-    for name, values in grid.items():
-        if name not in known:
-            raise ValueError(f"grid: expected names among {', '.join(sorted(known))}, got {name!r}.")
-        if isinstance(values, str) or np.ndim(values) != 1 or not len(values):
-            raise ValueError(f"grid: expected a list of values to try for {name}, got {values!r}.")
-        found[name] = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    return found
-
-
-def check_losses(losses: Any) -> list[str]:
-    """The losses to try: a list of names, or one name."""
-    names = [losses] if isinstance(losses, str) else list(losses)
-    if not names:
-        raise ValueError("losses: expected at least one.")
-    for name in names:
-        check_choice("losses", name, LOSSES)
-    return names
-
-
-def margins_of(search: Any, rows: Rows) -> list[float]:
-    """The margins to try; there is at least one."""
-    margins = check_margins(search.margins, rows.intervals, getattr(search, "n_margins", 1))
-    if not len(margins):
-        raise ValueError("margins: expected at least one.")
-    return margins.tolist()
+        Returns
+        -------
+        ndarray of shape (n_samples, n_estimators)
+            Rows of the trees' node tables.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.apply(X)

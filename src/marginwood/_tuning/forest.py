@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from marginwood._base import Rows
+from marginwood._support.notices import warn
 from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._tuning.estimator import SearchCV, check_losses, make_grid, margins_of
+from marginwood._tuning.estimator import EnsembleSearchCV
 from marginwood._tuning.search import Point
+from marginwood.intervals import IntArray
 from marginwood.losses import LOSSES
 
 __all__ = ["MaxMarginIntervalForestCV"]
 
 
-class MaxMarginIntervalForestCV(SearchCV):
+class MaxMarginIntervalForestCV(EnsembleSearchCV):
     """Forest of maximum margin interval trees that chooses its loss, its margin and more by its out-of-bag rows.
 
     Every candidate is a whole forest. Features and limits are sorted once for all of them, and all draw the same rows.
@@ -62,8 +64,8 @@ class MaxMarginIntervalForestCV(SearchCV):
         A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
         sample weights, it is called with ``sample_weight`` too.
     selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score, "1se" the first of those whose mean score is within one standard
-        error of the best.
+        "min" takes the best mean score. "1se" takes the forest of fewest leaves whose mean score is within one
+        standard error of the best; out of bag there is no standard error.
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
@@ -162,8 +164,6 @@ class MaxMarginIntervalForestCV(SearchCV):
         return True
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
-        if self._is_out_of_bag() and not self.bootstrap:
-            raise ValueError("cv: there are no out-of-bag rows without bootstrap; set bootstrap=True or cv=5.")
         forest = MaxMarginIntervalForest(
             n_estimators=self.n_estimators,
             max_depth=self.max_depth,
@@ -178,8 +178,21 @@ class MaxMarginIntervalForestCV(SearchCV):
             aggregation=self.aggregation,
             random_state=seed,
         )
-        axes: dict[str, list[Any]] = {"loss": check_losses(self.losses), "margin": margins_of(self, rows)}
-        return make_grid(forest, axes, self.grid, values=np.zeros(1))
+        axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
+        points = self._make_grid(forest, axes, np.zeros(1))
+        if self._is_out_of_bag() and not all(point.estimator.bootstrap for point in points):
+            raise ValueError("cv: there are no out-of-bag rows without bootstrap; set bootstrap=True or cv=5.")
+        return points
+
+    def _is_out_of_bag(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "oob"
+
+    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
+        if not self._is_out_of_bag():
+            return super()._split(rows, groups)
+        if groups is not None:
+            warn("groups: out-of-bag scores ignore them; set cv to a splitter such as sklearn's GroupKFold.")
+        return []
 
     def _refit_params(self) -> dict[str, Any]:
         return {"n_jobs": self.n_jobs}

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import Rows
 from marginwood._linear.l1 import L1IntervalRegression, check_finite_features
 from marginwood._support.checks import check_choice, check_count
-from marginwood._tuning.estimator import SearchCV, make_grid, margins_of
+from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 from marginwood.intervals import FloatArray, as_numbers
 
@@ -125,7 +125,7 @@ class L1IntervalRegressionCV(SearchCV):
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:  # noqa: ARG002 (nothing is drawn)
         model = L1IntervalRegression(tol=self.tol, max_iter=self.max_iter)
-        points = make_grid(model, {"margin": margins_of(self, rows)}, None)
+        points = self._make_grid(model, {"margin": self._check_margins(rows)})
         return [point._replace(values=self._penalties(point.estimator, rows)) for point in points]
 
     def _penalties(self, model: L1IntervalRegression, rows: Rows) -> FloatArray:

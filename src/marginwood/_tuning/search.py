@@ -121,7 +121,8 @@ def run_pieces(
     """Score every point on every fold, but for the pieces that the journal holds already.
 
     A thread writes its piece to the journal before it takes another: a run that is killed loses only unfinished pieces.
-    The pieces of a fold follow one another, and it is released after the last: at any time few folds are in memory.
+    The pieces of a fold follow one another, and the thread that ends the last releases it: there are never more
+    prepared folds than threads.
     """
     done: dict[Piece, ScoredPath] = {}
     for line in journal.pieces if journal else []:
@@ -129,11 +130,16 @@ def run_pieces(
     pieces = [Piece(point, fold) for fold in range(len(folds)) for point in range(len(points))]
     missing = [piece for piece in pieces if piece not in done]
     n_missing = Counter(piece.fold for piece in missing)
+    releasing = threading.Lock()
 
     def run(piece: Piece) -> ScoredPath:
         path = folds[piece.fold].score(points[piece.point])
         if journal:
             journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
+        with releasing:
+            n_missing[piece.fold] -= 1
+            if n_missing[piece.fold] == 0:
+                folds[piece.fold].release()
         return path
 
     with (
@@ -142,9 +148,6 @@ def run_pieces(
     ):
         for piece, path in results:
             done[piece] = path
-            n_missing[piece.fold] -= 1
-            if n_missing[piece.fold] == 0:
-                folds[piece.fold].release()
             advance()
     return done
 
@@ -173,7 +176,8 @@ def tabulate(points: Sequence[Point], paths: dict[Piece, ScoredPath], n_folds: i
         results[f"split{fold}_test_score"] = row
     results["mean_test_score"] = scores.mean(axis=0)
     results["std_test_score"] = spread(scores)
-    results["rank_test_score"] = rankdata(-results["mean_test_score"], method="min", nan_policy="omit")
+    losses = -results["mean_test_score"]
+    results["rank_test_score"] = rankdata(np.where(np.isnan(losses), np.inf, losses), "min").astype(np.int32)
     return results, complexity
 
 
@@ -196,13 +200,14 @@ def _found_candidates(whole: ScoredPath, *folds: ScoredPath) -> _Block:
 
 
 def _given_candidates(values: FloatArray | IntArray, folds: list[ScoredPath]) -> _Block:
-    """A candidate for each value of a grid, which all folds share; complexity grows along it."""
-    return _Block(values, np.arange(len(values)), np.stack([fold.scores for fold in folds]))
+    """A candidate for each value of a grid, which all folds share."""
+    complexity = np.sum([fold.complexity for fold in folds], axis=0)
+    return _Block(values, complexity, np.stack([fold.scores for fold in folds]))
 
 
 def _column(values: list[Any]) -> Any:
-    """Numbers as numbers, everything else as objects."""
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+    """Numbers of one type as numbers, everything else as objects: 1 is a count where 1.0 is a share."""
+    if {type(value) for value in values} in ({int}, {float}):
         return np.array(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
 from marginwood._support.checks import check_count, is_integer
+from marginwood._support.notices import warn
 from marginwood.intervals import CENSORING_KINDS, FloatArray, IntArray, censoring_kind, check_intervals
 
 __all__ = ["CensoringStratifiedKFold", "centres"]
@@ -65,7 +66,7 @@ class CensoringStratifiedKFold(BaseCrossValidator):
         """
         return self.n_splits
 
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:  # noqa: ARG002
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:  # noqa: ARG002 (X)
         """Generate the rows of each fold.
 
         Parameters
@@ -75,13 +76,15 @@ class CensoringStratifiedKFold(BaseCrossValidator):
         y : array-like of shape (n_samples, 2)
             Intervals, in any form that `check_intervals` accepts.
         groups : object, default=None
-            Ignored.
+            Ignored, with a warning.
 
         Yields
         ------
         train, test : ndarray
             Row numbers, ascending.
         """
+        if groups is not None:
+            warn("groups: CensoringStratifiedKFold ignores them; set cv to a splitter such as sklearn's GroupKFold.")
         fold = self._deal(check_intervals(y))
         for number in range(self.n_splits):
             yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
@@ -122,4 +125,8 @@ def centres(intervals: FloatArray) -> FloatArray:
 def make_splitter(cv: Any) -> Any:
     """The splitter that an estimator's `cv` means: so many censoring-stratified folds, or five for None."""
     cv = N_SPLITS if cv is None else cv
-    return CensoringStratifiedKFold(cv) if is_integer(cv) else check_cv(cv)
+    if is_integer(cv):
+        return CensoringStratifiedKFold(cv)
+    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+        raise ValueError(f"cv: expected a number of folds, a splitter or the rows of each fold, got {cv!r}.")
+    return check_cv(cv)

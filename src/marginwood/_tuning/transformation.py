@@ -12,7 +12,7 @@ from marginwood._base import Rows
 from marginwood._baselines.transformation import TransformationTree, check_significance
 from marginwood._support.checks import check_choice
 from marginwood._trees.table import IntervalTree, TreeReader
-from marginwood._tuning.estimator import SearchCV, make_grid
+from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 from marginwood.intervals import FloatArray, as_numbers
 
@@ -118,7 +118,7 @@ class TransformationTreeCV(TreeReader, SearchCV):
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
         )
-        return make_grid(tree, {}, None, values=self._levels())
+        return self._make_grid(tree, {}, self._levels())
 
     def _levels(self) -> FloatArray:
         """The levels to try, least first."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
+from marginwood._support.checks import check_number
 from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.estimator import SearchCV, check_losses, make_grid, margins_of
+from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 from marginwood.losses import LOSSES
 
@@ -37,6 +39,8 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
     n_margins : int, default=21
         Number of margins if they are "auto".
+    anchors : sequence of float, default=(0.0, 1.0, 3.0, 10.0)
+        Anchors to try: weights of the parent's value in the value of a node. A tree is grown once for all of them.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -120,6 +124,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         losses: Any = LOSSES,
         margins: Any = "auto",
         n_margins: int = 21,
+        anchors: Any = (0.0, 1.0, 3.0, 10.0),
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -137,6 +142,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         self.losses = losses
         self.margins = margins
         self.n_margins = n_margins
+        self.anchors = anchors
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -164,7 +170,17 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
             min_impurity_decrease=self.min_impurity_decrease,
             random_state=seed,
         )
-        return make_grid(tree, {"loss": check_losses(self.losses), "margin": margins_of(self, rows)}, None)
+        # Anchors vary fastest: the tree of one loss and margin is grown once for all of them.
+        axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
+        return self._make_grid(tree, {**axes, "anchor": self._check_anchors()})
+
+    def _check_anchors(self) -> list[float]:
+        anchors = np.ravel(self.anchors).tolist()
+        if not anchors:
+            raise ValueError("anchors: expected at least one.")
+        for anchor in anchors:
+            check_number("anchors", anchor, "numbers >= 0", lambda number: number >= 0)
+        return anchors
 
     @property
     def tree_(self) -> IntervalTree:  # type: ignore[override]

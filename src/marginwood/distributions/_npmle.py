@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginwood._core import turnbull as core
+from marginwood._core import cells
+from marginwood._core.turnbull import Scratch, certify, make_scratch, maximise
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution
@@ -45,9 +46,9 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     """Estimate the distribution of values of which only intervals are known.
 
     The result is the nonparametric maximum likelihood estimate: of all distributions the one that makes the intervals
-    most probable. It is the empirical distribution of un-censored rows and the estimate of Kaplan and Meier of
-    right-censored ones; both, and left-censored rows, are computed directly, everything else by iteration until the log-likelihood
-    is certain to be within `tol` of its maximum.
+    most probable. Un-censored rows give the empirical distribution, right-censored ones the estimate of Kaplan and
+    Meier; these, and left-censored rows, have a closed form. Everything else is iterated until the log-likelihood is
+    certain to be within `tol` of its maximum.
 
     Parameters
     ----------
@@ -83,19 +84,17 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     check_informative(intervals, weight)
     intervals, weight = _leave_out(intervals, weight)
     total = float(weight.sum())
-    cells, ranges = make_problem(intervals, weight / total)
-    scratch = core.make_scratch(len(ranges.first), len(cells))
-    mass, gap = _solve(ranges, len(cells), max(tol / total, LEAST_TOLERANCE), scratch)
+    support, ranges = make_problem(intervals, weight / total)
+    scratch = make_scratch(len(ranges.first), len(support))
+    mass, gap = _solve(ranges, len(support), max(tol / total, LEAST_TOLERANCE), scratch)
     if total * gap > max(tol, LEAST_TOLERANCE * total):
         warn(
             f"turnbull: the log-likelihood may be {total * gap:.3g} below its maximum, which is more than tol={tol}.",
             ConvergenceWarning,
         )
     has_mass = mass > 0
-    result = Turnbull.__new__(Turnbull)
-    result._is_single = True
-    result._set(cells[has_mass], mass[has_mass], np.array([0, np.count_nonzero(has_mass)]))
-    result.log_likelihood = total * float(core.log_likelihood(ranges, mass, scratch.cumulative))
+    result = Turnbull._of(support[has_mass], mass[has_mass])
+    result.log_likelihood = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     result.gap = total * gap
     return result
 
@@ -111,29 +110,29 @@ def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatA
     return intervals, np.ones(len(intervals)) if weight is None else weight
 
 
-def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, core.Ranges]:
+def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, cells.Ranges]:
     """Cells, and the rows as ranges of them, equal ones merged."""
     n_rows = len(intervals)
-    orders: IntArray = core.sort_ends(intervals)
+    orders: IntArray = cells.sort_ends(intervals)
     first, stop = np.empty((2, n_rows), np.int32)
-    cells = np.empty((n_rows, 2))
-    n_cells = core.find_cells(intervals, orders, first, stop, cells)
-    merged = core.make_ranges(n_rows, n_cells)
-    n_merged = core.merge_rows(orders[0], first, stop, weight, merged, np.empty(n_cells + 1, np.int32))
-    ranges = core.Ranges(merged.first[:n_merged], merged.stop[:n_merged], merged.weight[:n_merged], merged.coverage)
-    return cells[:n_cells], ranges
+    support = np.empty((n_rows, 2))
+    n_cells = cells.find_cells(intervals, orders, first, stop, support)
+    merged = cells.make_ranges(n_rows, n_cells)
+    n_merged = cells.merge_rows(orders[0], first, stop, weight, merged, np.empty(n_cells + 1, np.int32))
+    ranges = cells.Ranges(merged.first[:n_merged], merged.stop[:n_merged], merged.weight[:n_merged], merged.coverage)
+    return support[:n_cells], ranges
 
 
-def _solve(ranges: core.Ranges, n_cells: int, tolerance: float, scratch: core.Scratch) -> tuple[FloatArray, float]:
+def _solve(ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: Scratch) -> tuple[FloatArray, float]:
     """Masses of the cells, and the certificate as a mean over the rows."""
     mass = np.full(n_cells, 1.0 / n_cells)
     is_one_cell = ranges.stop == ranges.first + 1
     if np.all(is_one_cell | (ranges.stop == n_cells)):
-        core.estimate_product(ranges, mass, scratch.slope)
+        cells.estimate_product(ranges, mass, scratch.slope)
     elif np.all(is_one_cell | (ranges.first == 0)):
         mirrored = ranges._replace(first=n_cells - ranges.stop, stop=n_cells - ranges.first)
-        core.estimate_product(mirrored, mass, scratch.slope)
+        cells.estimate_product(mirrored, mass, scratch.slope)
         mass = mass[::-1].copy()
     else:
-        core.maximise(ranges, mass, tolerance, MOST_ROUNDS, scratch)
-    return mass, core.certify(ranges, mass, tolerance, scratch)
+        maximise(ranges, mass, tolerance, MOST_ROUNDS, scratch)
+    return mass, certify(ranges, mass, tolerance, scratch)

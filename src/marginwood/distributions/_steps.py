@@ -1,12 +1,12 @@
 """Step distributions: masses, each somewhere inside its own *support interval*.
 
-Intervals do not tell where inside a support interval its mass lies. What is asked of such a distribution therefore has a
-least and a greatest answer, and one between them: that of masses spread evenly.
+Intervals do not tell where inside a support interval its mass lies. What is asked of such a distribution therefore
+has a least and a greatest answer, and one between them: that of masses spread evenly.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ class IntervalDistribution:
     Parameters
     ----------
     support : array-like of shape (k, 2)
-        Support intervals, in increasing order; neighbours may share an end. Those of one row follow those of the row before.
+        Support intervals, row by row, in increasing order within a row; neighbours may share an end.
     mass : array-like of shape (k,)
         Their masses, positive and adding up to 1 in each row.
     offsets : array-like of shape (n + 1,), default=None
@@ -74,12 +74,18 @@ class IntervalDistribution:
         _check_steps(ends, masses, starts)
         self._set(ends, masses, starts)
 
+    @classmethod
+    def _of(cls, support: FloatArray, mass: FloatArray, offsets: IntArray | None = None) -> Self:
+        """A distribution of arrays that need no checks."""
+        made = cls.__new__(cls)
+        made._is_single = offsets is None
+        made._set(support, mass, np.array([0, len(mass)]) if offsets is None else offsets)
+        return made
+
     def _set(self, support: FloatArray, mass: FloatArray, offsets: IntArray) -> None:
-        """Take over checked arrays."""
         cumulative = np.empty(len(mass))
         curves.accumulate_segments(mass, offsets, cumulative)
         lower, upper = np.ascontiguousarray(support.T)
-        self._support = support
         self._mass = mass
         self._steps = curves.Steps(lower, upper, cumulative, offsets[:-1], offsets[1:], np.zeros(len(offsets) - 1))
 
@@ -87,7 +93,8 @@ class IntervalDistribution:
     def support(self) -> FloatArray:
         """Support intervals of a single distribution, of shape (k, 2)."""
         start, stop = self._segment("support")
-        return self._support[start:stop] + self._steps.shift[0]
+        ends = np.column_stack([self._steps.lower[start:stop], self._steps.upper[start:stop]])
+        return ends + self._steps.shift[0]
 
     @property
     def mass(self) -> FloatArray:
@@ -119,7 +126,6 @@ class IntervalDistribution:
         taken = IntervalDistribution.__new__(IntervalDistribution)
         steps = self._steps
         moved = steps.shift[rows] if shift is None else steps.shift[rows] + shift
-        taken._support = self._support
         taken._mass = self._mass
         taken._steps = steps._replace(start=steps.start[rows], stop=steps.stop[rows], shift=moved)
         taken._is_single = is_single
@@ -158,7 +164,8 @@ class IntervalDistribution:
         Parameters
         ----------
         t : number, array-like of shape (m,) or (n, m)
-            Where. With n rows: one number or m numbers for all of them, or m for each. A single distribution takes any shape.
+            Where. With n rows: one number or m numbers for all of them, or m for each. A single distribution takes any
+            shape.
         bound : {"spread", "lower", "upper"}, default="spread"
             Masses spread over their support intervals, or the lower or upper curve.
 
@@ -297,8 +304,8 @@ class IntervalDistribution:
         Parameters
         ----------
         bound : {"both", "spread", "lower", "upper"}, default="both"
-            The least and the greatest mean that is possible, or that of masses spread over their support intervals, or one
-            of the bounds.
+            The least and the greatest mean that is possible, or that of masses spread over their support intervals, or
+            one of the bounds.
         within : (low, high), default=None
             The range; ``(0, t)`` gives the mean survival time restricted to t. Without it the mass of an unbounded
             support interval makes a bound infinite.

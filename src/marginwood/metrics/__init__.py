@@ -1,9 +1,8 @@
 """Interval metrics, and scorers for scikit-learn's searches."""
 
+from marginwood.metrics._brier import integrated_interval_brier_score, interval_brier_score
 from marginwood.metrics._distributions import (
     d_calibration,
-    integrated_interval_brier_score,
-    interval_brier_score,
     interval_coverage,
     interval_crps,
     interval_log_loss,

@@ -1,4 +1,4 @@
-"""What scores ask of a distribution: probabilities of intervals, and integrals of squared probabilities."""
+"""What scores of distributions share: checks, probabilities of intervals, and integrals of squared probabilities."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.integrate import quad_vec
 
+from marginwood._core.crps import integrate_crps
 from marginwood.distributions import IntervalDistribution
-from marginwood.intervals import BoolArray, FloatArray, as_numbers, raise_first
+from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
 
-__all__ = ["crps_of_quantiles", "crps_of_steps", "evaluate", "interval_probability", "make_rows", "probability_range"]
+__all__ = [
+    "check_target",
+    "crps_of_quantiles",
+    "crps_of_steps",
+    "evaluate",
+    "interval_probability",
+    "limit_range",
+    "make_rows",
+    "probability_range",
+]
 
 # Probabilities are sums of many numbers: one that differs from 0 or 1 by less than this does not differ.
 ROUNDING = 1e-9
-# Nodes on [0, 1] of the rule of Gauss that is exact for cubics, and so for squares of straight pieces.
-NODES = (0.5 - np.sqrt(1 / 12), 0.5 + np.sqrt(1 / 12))
 # Of the integrals over quantiles, in the unit of the target relative to the largest row's.
 TOLERANCE = 1e-10
 N_SUBINTERVALS = 500
@@ -31,6 +39,24 @@ class _Tail(NamedTuple):
 
 
 LOWER_TAIL, UPPER_TAIL = _Tail("cdf", "ppf"), _Tail("sf", "isf")
+
+
+def limit_range(intervals: FloatArray, weight: FloatArray | None = None) -> tuple[float, float]:
+    """Return the least and the greatest limit of the rows of positive weight, or raise if they are the same."""
+    counted = intervals if weight is None else intervals[weight > 0]
+    limits = counted[np.isfinite(counted)]
+    if not limits.size or limits.min() == limits.max():
+        raise ValueError(
+            "y_true: expected rows of positive weight with at least two different finite limits, between which the "
+            "score is integrated."
+        )
+    return float(limits.min()), float(limits.max())
+
+
+def check_target(y_true: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray | None]:
+    """Return checked intervals and weights."""
+    intervals = check_intervals(y_true, name="y_true")
+    return intervals, check_sample_weight(sample_weight, len(intervals))
 
 
 def make_rows(distribution: Any, n_rows: int, *, name: str = "distribution") -> Any:
@@ -103,51 +129,30 @@ def interval_probability(distribution: Any, intervals: FloatArray, *, name: str 
     if hasattr(distribution, "sf"):
         # Beyond the median, differences of what is left above have the smaller rounding error.
         upper = intervals[:, 1]
-        above_begin = evaluate(distribution, "sf", _finite(_begin(intervals)))
-        above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper)))
+        above_begin = evaluate(distribution, "sf", _finite(_begin(intervals)), name=name)
+        above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper), name=name))
         probability = np.where(begin > 0.5, above_begin - above_end, probability)
     return np.maximum(probability, 0.0)
 
 
 def crps_of_steps(distribution: IntervalDistribution, intervals: FloatArray, low: float, high: float) -> FloatArray:
     """Return the CRPS of each row between two values, exactly, with masses spread over their support intervals."""
-    blocks = [slice(start, start + N_ROWS) for start in range(0, len(intervals), N_ROWS)]
-    knots = [_knots(distribution[row].support) for row in range(len(intervals))]
-    first, last = (np.array([values[end] for values in knots]) for end in (0, -1))
-    if low == -np.inf:
-        below = evaluate(distribution, "cdf", np.nextafter(first, -np.inf))
-        _refuse_infinite((below > ROUNDING) & (intervals[:, 0] > -np.inf), "below", below)
-    if high == np.inf:
-        above = 1 - evaluate(distribution, "cdf", last)
-        _refuse_infinite((above > ROUNDING) & (intervals[:, 1] < np.inf), "above", above)
-    crps = [_integrate_pieces(distribution[rows], knots[rows], intervals[rows], low, high) for rows in blocks]
-    return np.concatenate(crps)
-
-
-def _knots(support: FloatArray) -> FloatArray:
-    """The values between which the cdf is straight; there is at least one."""
-    ends = np.unique(support[np.isfinite(support)])
-    return ends if len(ends) else np.zeros(1)
-
-
-def _integrate_pieces(
-    distribution: IntervalDistribution, knots: list[FloatArray], intervals: FloatArray, low: float, high: float
-) -> FloatArray:
-    """Sum over the pieces between knots, of which there are as many in every row, some of them empty."""
-    n_pieces = max(map(len, knots))
-    table = np.array([np.pad(values, (0, n_pieces - len(values)), mode="edge") for values in knots])
-    lower, upper = intervals[:, :1], intervals[:, 1:]
-    # An interval may end before the first knot, or begin after the last.
-    begin = np.minimum(table[:, :1], upper) if low == -np.inf else np.full_like(lower, low)
-    end = np.maximum(table[:, -1:], lower) if high == np.inf else np.full_like(upper, high)
-    edges = np.hstack([begin, np.clip(table, low, high), end])
-    left, right = edges[:, :-1], edges[:, 1:]
-    crps = np.zeros(len(intervals))
-    for start, stop, goal in ((left, np.minimum(right, lower), 0.0), (np.maximum(left, upper), right, 1.0)):
-        width = np.maximum(stop - start, 0.0)
-        for node in NODES:
-            probability = distribution.cdf(_finite(start) + node * width)
-            crps += np.sum(width / 2 * (probability - goal) ** 2, axis=1)
+    crps = np.empty(len(intervals))
+    for start in range(0, len(intervals), N_ROWS):
+        rows = range(start, min(start + N_ROWS, len(intervals)))
+        singles = [distribution[row] for row in rows]
+        masses = [single.mass for single in singles]
+        integrate_crps(
+            np.concatenate([single.support for single in singles]),
+            np.concatenate(masses),
+            np.append(0, np.cumsum([len(mass) for mass in masses])),
+            intervals[start : rows.stop],
+            (low, high),
+            crps[start : rows.stop],
+        )
+    advice = " The CRPS of such a row is infinite: pass span=(low, high) to integrate between two values only."
+    lower, upper = intervals.T
+    raise_first(np.isinf(crps), "distribution: mass beyond all finite values", advice, lower=lower, upper=upper)
     return crps
 
 
@@ -202,8 +207,3 @@ def _tail_integral(
             "Pass span=(low, high) to integrate between two values only."
         )
     return integral + beyond
-
-
-def _refuse_infinite(bad: BoolArray, side: str, mass: FloatArray) -> None:
-    advice = " The CRPS of such a row is infinite: pass span=(low, high) to integrate between two values only."
-    raise_first(bad, f"distribution: mass {side} all finite values", advice, mass=mass)

@@ -12,19 +12,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import Pipeline
 
-from marginwood.intervals import check_intervals, check_sample_weight
-from marginwood.metrics._distributions import (
-    integrated_interval_brier_score,
-    interval_crps,
-    interval_log_loss,
-    limit_range,
-)
+from marginwood.metrics._brier import integrated_interval_brier_score
+from marginwood.metrics._distributions import interval_crps, interval_log_loss
 from marginwood.metrics._points import (
     interval_accuracy,
     interval_d2_score,
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
+from marginwood.metrics._probabilities import check_target, limit_range
 from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc, target_interval_aum
 
 __all__ = ["SCORERS", "AverageLoss", "average_loss_of", "get_scorer"]
@@ -62,9 +58,8 @@ def _predict_distribution(estimator: Any, X: Any) -> Any:
 
 def interval_crps_between_limits(y_true: Any, distribution: Any, *, sample_weight: Any = None) -> float:
     """The CRPS from the least to the greatest limit of the target: finite also if some mass lies beyond."""
-    intervals = check_intervals(y_true, name="y_true")
-    span = limit_range(intervals, check_sample_weight(sample_weight, len(intervals)))
-    return interval_crps(intervals, distribution, span=span, sample_weight=sample_weight)
+    intervals, weight = check_target(y_true, sample_weight)
+    return interval_crps(intervals, distribution, span=limit_range(intervals, weight), sample_weight=weight)
 
 
 SCORERS: dict[str, Metric] = {

@@ -1,0 +1,86 @@
+"""Models of a function of the target."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from marginwood import (
+    DistributionalIntervalRegressor,
+    MaxMarginIntervalTree,
+    TransformedIntervalRegressor,
+    check_intervals,
+)
+from marginwood.datasets import make_sine
+
+X, LOGS = make_sine(80, 2, random_state=0)
+TIMES = np.exp(LOGS)
+with np.errstate(divide="ignore"):
+    LOGS = np.log(TIMES)  # with the rounding of the way there
+TREE = MaxMarginIntervalTree(max_depth=3, margin=0.1)
+
+
+@parametrize_with_checks([TransformedIntervalRegressor(TREE, func=np.arcsinh, inverse_func=np.sinh)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
+
+
+def test_the_logarithm_of_both_ends_is_learned_and_brought_back():
+    model = TransformedIntervalRegressor(TREE).fit(X, TIMES)
+    literal = clone(TREE).fit(X, LOGS)
+    np.testing.assert_allclose(model.predict(X), np.exp(literal.predict(X)))
+
+
+def test_a_pair_of_functions_does_the_same():
+    named = TransformedIntervalRegressor(TREE).fit(X, TIMES)
+    pair = TransformedIntervalRegressor(TREE, func=np.log, inverse_func=np.exp).fit(X, np.maximum(TIMES, 1e-300))
+    np.testing.assert_allclose(named.predict(X), pair.predict(X))
+
+
+def test_curves_and_quantiles_come_back_in_units_of_the_target():
+    inner = DistributionalIntervalRegressor(TREE, cv=3)
+    model = TransformedIntervalRegressor(inner).fit(X, TIMES)
+    literal = clone(inner).fit(X, LOGS)
+    np.testing.assert_allclose(model.predict_quantile(X, [0.2, 0.5]), np.exp(literal.predict_quantile(X, [0.2, 0.5])))
+    days = np.array([0.5, 1.0, 2.0])
+    np.testing.assert_allclose(
+        model.predict_survival_function(X, days), literal.predict_survival_function(X, np.log(days))
+    )
+    np.testing.assert_allclose(model.predict_distribution(X[:3]).cdf(-1.0), 0.0)
+
+
+def test_a_regressor_without_distributions_has_none_here():
+    assert not hasattr(TransformedIntervalRegressor(TREE), "predict_distribution")
+    assert hasattr(TransformedIntervalRegressor(DistributionalIntervalRegressor(TREE)), "predict_quantile")
+
+
+def test_a_time_from_zero_on_is_open_below():
+    y = np.array([[0.0, 2.0], [3.0, np.inf]])
+    model = TransformedIntervalRegressor(MaxMarginIntervalTree()).fit([[0.0], [1.0]], y)
+    assert model.regressor_.tree_.value_low[model.regressor_.apply([[0.0]])[0]] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("y", "parameters", "message"),
+    [
+        ([(-3, -2), (1, 2)], {}, "upper ends at or below 0.* in 1 of 2 rows"),
+        ([(-3, 2), (1, 2)], {}, "lower ends below 0 in 1 of 2 rows .*An unknown end is -inf"),
+        ([(1, 2), (1, 2)], {"func": "cube"}, "func: expected one of 'log', 'log1p', 'sqrt', got 'cube'"),
+        ([(1, 2), (1, 2)], {"inverse_func": np.exp}, "inverse_func: expected None"),
+        ([(1, 2), (1, 2)], {"func": np.negative, "inverse_func": np.negative}, "expected an increasing function"),
+    ],
+)
+def test_what_has_no_transform_is_refused(y, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TransformedIntervalRegressor(TREE, **parameters).fit([[0.0], [1.0]], y)
+
+
+def test_a_function_needs_its_inverse():
+    with pytest.raises(TypeError, match="inverse_func"):
+        TransformedIntervalRegressor(TREE, func=np.log).fit(X, TIMES)
+
+
+def test_times_and_events_in_the_place_of_ends_are_recognised():
+    with pytest.raises(ValueError, match=r"upper < lower in 2 of 3 rows .*from_events\(time, event\)"):
+        check_intervals([(5.0, 1), (7.0, 0), (1.0, 1)])
