@@ -16,14 +16,14 @@ from sklearn.base import BaseEstimator
 from marginwood._base import IntervalRegressorMixin, Rows
 from marginwood._ensemble.members import take
 from marginwood._paths import average_score
-from marginwood.intervals import FloatArray, IntArray
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
 __all__ = ["score_known", "select_weights"]
 
 N_STEPS = 10
 N_BOOTSTRAPS = 20
-# Models whose losses differ by less, relatively, are tied: the first of them is chosen.
+# Losses that differ by less, relatively, are tied. Ties are common: any mixture inside all intervals has no loss.
 TIE = 1e-10
 
 # From predictions of candidates, a row each, and the numbers of some bootstraps to a loss for each pair.
@@ -58,21 +58,25 @@ def select_weights(predictions: FloatArray, rows: Rows, scorer: Any, *, weighted
         losses_of = _average_losses(average, rows, draws)
     else:
         losses_of = _scorer_losses(scorer, rows, draws, weighted=weighted)
+    own = losses_of(predictions, np.arange(N_BOOTSTRAPS))
     chosen = np.zeros((N_BOOTSTRAPS, len(predictions)))
     for step in range(N_STEPS):
         # Bootstraps that have chosen the same models so far share the candidates, which take most of the time.
         for counts in np.unique(chosen, axis=0):
             alike = np.flatnonzero((chosen == counts).all(axis=1))
             candidates = (counts @ predictions + predictions) / (step + 1)
-            chosen[alike, _first_least(losses_of(candidates, alike))] += 1
+            is_tied = _are_least(losses_of(candidates, alike))
+            # Of tied models the one that is better alone, then the first.
+            is_tied = _are_least(np.where(is_tied, own[:, alike], np.inf))
+            chosen[alike, np.argmax(is_tied, axis=0)] += 1
     return chosen.mean(axis=0) / N_STEPS
 
 
-def _first_least(losses: FloatArray) -> IntArray:
-    """The first row of each column that is tied with the least; one that is not a number counts as the worst."""
+def _are_least(losses: FloatArray) -> BoolArray:
+    """Which rows of each column are tied with the least; one that is not a number counts as the worst."""
     losses = np.where(np.isnan(losses), np.inf, losses)
     least = losses.min(axis=0)
-    return np.argmax(losses <= least + TIE * np.abs(least), axis=0)
+    return losses <= least + TIE * np.abs(least)
 
 
 def _average_losses(average: AverageLoss, rows: Rows, draws: IntArray) -> Losses:
