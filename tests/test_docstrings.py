@@ -8,6 +8,7 @@ from numpydoc.validate import validate
 
 MODULES = [
     "",
+    ".conformal",
     ".datasets",
     ".distributions",
     ".export",

@@ -22,6 +22,7 @@ from marginwood._tuning.transformation import TransformationTreeCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood._version import __version__ as __version__
 from marginwood._warmup import warmup
+from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.export import export_text
 from marginwood.intervals import check_intervals, from_detection_limits, from_events, make_intervals
 from marginwood.metrics import (
@@ -34,6 +35,7 @@ from marginwood.metrics import (
 
 __all__ = [
     "CensoringStratifiedKFold",
+    "ConformalIntervalRegressor",
     "CrossFittedIntervalRegressor",
     "DistributionalIntervalRegressor",
     "IntervalCART",
