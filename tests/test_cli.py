@@ -15,12 +15,17 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import _marginwood_command
 import marginwood
 from conftest import PATIENCE
 from marginwood import export
 from marginwood._base import IntervalRegressorMixin
 from marginwood._cli.main import COMMANDS, main
+from marginwood._cli.models import available_models
 from marginwood.datasets import make_sine
 from marginwood.metrics import d_calibration, error_table, interval_concordance_index, interval_log_loss
 from pipelines import FRAME, fit_pipeline
@@ -157,17 +162,17 @@ def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
     assert first_model.selection == "1se"
 
 
-@pytest.mark.parametrize("model", ["tree", "forest", "boosting", "linear"])
+@pytest.mark.parametrize("model", available_models())
 @pytest.mark.parametrize("verb", ["fit", "tune"])
 def test_every_model_is_fitted_tuned_shown_and_scored(call, folder, tmp_path, verb, model):
-    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting") else [])]
+    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting", "xgb") else [])]
     code, _, log = call(verb, folder / "train.csv", *TARGET, "--model", model, *size, "--out", tmp_path / "m.mw", "-q")
     assert (code, log) == (0, "")
     assert list(marginwood.load(tmp_path / "m.mw").feature_names_in_) == NAMES
     for words in (["show", tmp_path / "m.mw"], ["evaluate", tmp_path / "m.mw", folder / "train.csv"]):
         code, out, log = call(*words)
         assert code == 0, log
-        assert "age" in out or "interval" in out
+        assert "age" in out or "interval" in out or model == "constant"
     assert call("report", tmp_path / "m.mw", folder / "train.csv", "--out", tmp_path / "r.html")[0] == 0
 
 
@@ -405,7 +410,7 @@ def test_demo_shows_the_tree_the_scores_and_a_picture(tmp_path):
 
 def test_warmup_runs_every_kernel_that_python_calls():
     assert run("warmup").returncode == 0
-    marginwood._warmup()
+    marginwood.warmup()
     core = [module for name, module in sys.modules.items() if name.startswith("marginwood._core.")]
     kernels = {value for module in core for value in vars(module).values() if hasattr(value, "signatures")}
     called = [kernel for kernel in kernels if not kernel.targetoptions.get("no_cpython_wrapper")]
@@ -719,3 +724,76 @@ def test_without_matplotlib_a_benchmark_prints_its_table(call, folder, monkeypat
     assert "constant" in out
     assert "no picture" in log
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_xgboost_the_user_is_told_what_to_install(call, folder, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    code, _, log = call("fit", folder / "train.csv", *TARGET, "--model", "xgb", "--out", tmp_path / "m.mw")
+    assert code == 1
+    assert log.splitlines()[-1] == 'marginwood: error: marginwood.xgb needs XGBoost: pip install "marginwood[xgboost]".'
+
+
+def test_more_threads_than_processors_are_all_processors(call, folder, tmp_path):
+    words = ["fit", folder / "train.csv", *TARGET, "--model", "forest", "--n-estimators", 5, "--n-jobs", 100_000]
+    assert call(*words, "--out", tmp_path / "m.mw")[0] == 0
+    assert marginwood.load(tmp_path / "m.mw").n_jobs == os.cpu_count()
+
+
+@posix
+def test_a_closed_stdout_is_an_error_for_what_prints_and_for_nothing_else(folder, tmp_path):
+    def run_closed(stream, *words):
+        script = f'"$@" {stream}&-'
+        words = ["sh", "-c", script, "sh", *command(*words)]
+        return subprocess.run(words, check=False, capture_output=True, timeout=120, env=environment())
+
+    for words in (["predict", folder / "tree.mw", folder / "new.csv"], ["show", folder / "tree.mw"]):
+        assert_one_line(run_closed(">", *words), 1, "standard output is closed")
+    words = ["fit", folder / "train.csv", *TARGET, "--out", tmp_path / "m.mw"]
+    assert run_closed(">", *words).returncode == 0
+    assert run_closed("2>", *words).returncode == 0
+    marginwood.load(tmp_path / "m.mw")
+    assert run_closed("2>", "show", tmp_path / "none.mw").returncode == 1
+    assert_one_line(run_closed("<", "predict", folder / "tree.mw", "-"), 1, "stdin: empty")
+
+
+INTERRUPTED = "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.sigtimedwait([], 60)"
+
+
+@posix
+def test_ctrl_c_during_start_up_ends_the_command_without_a_word(tmp_path):
+    (tmp_path / "numpy.py").write_text(INTERRUPTED)  # the first thing that the package imports
+    words = [sys.executable, "-c", "import _marginwood_command as command; command.main()"]
+    paths = environment() | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SRC)])}
+    result = subprocess.run(words, check=False, capture_output=True, timeout=120, env=paths)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_the_command_runs_the_command_line_with_ctrl_c_as_it_was(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    arguments = sys.argv
+    try:
+        sys.argv = ["marginwood", "--version"]
+        with pytest.raises(SystemExit, match="0"):
+            _marginwood_command.main()
+    finally:
+        sys.argv = arguments
+    assert capsys.readouterr().out == f"marginwood {marginwood.__version__}\n"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_pipeline_that_encodes_text_predicts_and_is_scored(call, tmp_path):
+    frame = make_frame(0).with_columns(city=pl.Series(["Bonn", "Ulm", "Köln"] * 40))
+    frame.write_csv(tmp_path / "train.csv")
+    features = frame.select("city", "age", "x3")
+    parts = [("text", OneHotEncoder(), ["city"]), ("numbers", StandardScaler(), ["age", "x3"])]
+    columns = ColumnTransformer(parts, sparse_threshold=0.0)
+    pipeline = make_pipeline(columns, marginwood.MaxMarginIntervalTree(max_depth=3)).fit(features, targets(frame))
+    marginwood.save(pipeline, tmp_path / "m.mw", notes={"target": {"lower": "lo", "upper": "up"}})
+    code, out, log = call("predict", tmp_path / "m.mw", tmp_path / "train.csv")
+    assert code == 0, log
+    assert [float(line) for line in out.splitlines()[1:]] == pipeline.predict(features).tolist()
+    code, out, log = call("evaluate", tmp_path / "m.mw", tmp_path / "train.csv")
+    assert code == 0, log
+    assert f"{pipeline.score(features, targets(frame)):.3f}" in out
+    frame.drop("city").write_csv(tmp_path / "short.csv")
+    assert "no column named 'city'" in call("predict", tmp_path / "m.mw", tmp_path / "short.csv")[2]

@@ -1,7 +1,7 @@
 """Train a model that chooses its own parameters, and save it.
 
 A tree chooses its loss, margin and pruning, and a linear model its penalty, by cross-validation; a forest chooses
-its margin by out-of-bag error; boosting stops when rows held out get no better.
+its margin by out-of-bag error; boosting and xgb stop when rows held out get no better. What is set is not searched.
 
 Example:
   marginwood tune train.csv --lower low --upper high --cv 10 --selection 1se --n-jobs -1 --out tree.mw
@@ -14,7 +14,7 @@ import logging
 from typing import Any
 
 from marginwood._cli.data import add_data, add_features, add_target, read_data
-from marginwood._cli.models import TUNED, add_model, count, given_options, make_model, tune_model
+from marginwood._cli.models import add_model, count, given_options, make_tuned, tune_model
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 
@@ -40,29 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Read, tune, save."""
-    cls, defaults = TUNED[args.model]
-    options = given_options(args)
-    if args.model == "tree" and "loss" in options:
-        options["losses"] = [options.pop("loss")]
-    if args.model == "tree" and "margin" in options:
-        options["margins"] = [options.pop("margin")]
     chosen = {name: getattr(args, name) for name in ("cv", "selection", "checkpoint") if getattr(args, name)}
-    model = make_model(args.model, cls, options | chosen, verbose=int(not args.quiet), **defaults)
+    model = make_tuned(args.model, given_options(args) | chosen, verbose=int(not args.quiet))
     check_place(args.out)
     data = read_data(args)
-    model = tune_model(model, data.X, data.y, data.names, args.margin)
+    model = tune_model(model, data.X, data.y, data.names)
     save(model, args.out, notes=data.notes())
     log.info("%s: saved; chosen: %s", args.out, describe_choice(model))
 
 
 def describe_choice(model: Any) -> str:
     """What a tuned model chose, in words."""
-    if hasattr(model, "best_params_"):
-        chosen = model.best_params_ | {"leaves": model.best_estimator_.get_n_leaves()}
-    elif hasattr(model, "tuning_results_"):
-        chosen = {"margin": model.margin, "out-of-bag D2": model.oob_score_}
-    elif hasattr(model, "n_estimators_"):
-        chosen = {"stages": model.n_estimators_}
-    else:
-        chosen = {"alpha": model.alpha_}
+    chosen = getattr(model, "best_params_", None)
+    if chosen is None:  # goes when every model of the table has best_params_
+        names = [name for name in ("alpha_", "n_estimators_") if hasattr(model, name)] or ["margin"]
+        chosen = {name.rstrip("_"): getattr(model, name) for name in names}
     return ", ".join(f"{name} {value if isinstance(value, str) else f'{value:.4g}'}" for name, value in chosen.items())

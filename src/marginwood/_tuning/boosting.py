@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._support.checks import check_count
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
-from marginwood._tuning.estimator import SearchCV
+from marginwood._tuning.estimator import EnsembleSearchCV
 from marginwood._tuning.search import Point
+from marginwood.intervals import FloatArray
 from marginwood.losses import LOSSES
 
 __all__ = ["MaxMarginIntervalBoostingCV"]
 
 
-class MaxMarginIntervalBoostingCV(SearchCV):
+class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     """Boosted maximum margin interval trees that choose their loss, margin, number of stages and more.
 
     One fit of a fold scores all numbers of stages; it ends early when its score no longer rises. Features are
@@ -170,3 +172,19 @@ class MaxMarginIntervalBoostingCV(SearchCV):
 
     def _refit_params(self) -> dict[str, Any]:
         return {"n_iter_no_change": None}
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Predict after every stage of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            The prediction of the first stage, of the first two, and so on; the last one is that of `predict`.
+        """
+        check_is_fitted(self)
+        yield from self.best_estimator_.staged_predict(X)

@@ -10,7 +10,7 @@ import numpy as np
 from marginwood._base import Rows
 from marginwood._support.notices import warn
 from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._tuning.estimator import SearchCV
+from marginwood._tuning.estimator import EnsembleSearchCV
 from marginwood._tuning.search import Point
 from marginwood.intervals import IntArray
 from marginwood.losses import LOSSES
@@ -18,7 +18,7 @@ from marginwood.losses import LOSSES
 __all__ = ["MaxMarginIntervalForestCV"]
 
 
-class MaxMarginIntervalForestCV(SearchCV):
+class MaxMarginIntervalForestCV(EnsembleSearchCV):
     """Forest of maximum margin interval trees that chooses its loss, its margin and more by its out-of-bag rows.
 
     Every candidate is a whole forest. Features and limits are sorted once for all of them, and all draw the same rows.

@@ -93,9 +93,7 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
             ConvergenceWarning,
         )
     has_mass = mass > 0
-    result = Turnbull.__new__(Turnbull)
-    result._is_single = True
-    result._set(support[has_mass], mass[has_mass], np.array([0, np.count_nonzero(has_mass)]))
+    result = Turnbull._of(support[has_mass], mass[has_mass])
     result.log_likelihood = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     result.gap = total * gap
     return result

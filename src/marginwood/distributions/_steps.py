@@ -6,7 +6,7 @@ has a least and a greatest answer, and one between them: that of masses spread e
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -74,12 +74,18 @@ class IntervalDistribution:
         _check_steps(ends, masses, starts)
         self._set(ends, masses, starts)
 
+    @classmethod
+    def _of(cls, support: FloatArray, mass: FloatArray, offsets: IntArray | None = None) -> Self:
+        """A distribution of arrays that need no checks."""
+        made = cls.__new__(cls)
+        made._is_single = offsets is None
+        made._set(support, mass, np.array([0, len(mass)]) if offsets is None else offsets)
+        return made
+
     def _set(self, support: FloatArray, mass: FloatArray, offsets: IntArray) -> None:
-        """Take over checked arrays."""
         cumulative = np.empty(len(mass))
         curves.accumulate_segments(mass, offsets, cumulative)
         lower, upper = np.ascontiguousarray(support.T)
-        self._support = support
         self._mass = mass
         self._steps = curves.Steps(lower, upper, cumulative, offsets[:-1], offsets[1:], np.zeros(len(offsets) - 1))
 
@@ -87,7 +93,8 @@ class IntervalDistribution:
     def support(self) -> FloatArray:
         """Support intervals of a single distribution, of shape (k, 2)."""
         start, stop = self._segment("support")
-        return self._support[start:stop] + self._steps.shift[0]
+        ends = np.column_stack([self._steps.lower[start:stop], self._steps.upper[start:stop]])
+        return ends + self._steps.shift[0]
 
     @property
     def mass(self) -> FloatArray:
@@ -119,7 +126,6 @@ class IntervalDistribution:
         taken = IntervalDistribution.__new__(IntervalDistribution)
         steps = self._steps
         moved = steps.shift[rows] if shift is None else steps.shift[rows] + shift
-        taken._support = self._support
         taken._mass = self._mass
         taken._steps = steps._replace(start=steps.start[rows], stop=steps.stop[rows], shift=moved)
         taken._is_single = is_single

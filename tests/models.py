@@ -1,0 +1,27 @@
+"""A small model of every kind: an estimator that becomes public is among them by itself."""
+
+import inspect
+from importlib.util import find_spec
+
+import marginwood
+
+SMALL = {"n_estimators": 5, "n_margins": 3, "cv": 3, "max_depth": 3, "random_state": 0}
+
+
+def small(cls):
+    parameters = inspect.signature(cls).parameters
+    return cls(**{name: value for name, value in SMALL.items() if name in parameters})
+
+
+def public_classes():
+    classes = {name: getattr(marginwood, name) for name in marginwood.__all__}
+    if find_spec("xgboost"):
+        from marginwood.xgb import XGBIntervalRegressor
+
+        classes["XGBIntervalRegressor"] = XGBIntervalRegressor
+    return {name: cls for name, cls in classes.items() if hasattr(cls, "predict")}
+
+
+def small_models():
+    """Small models, not fitted, by the names of their classes."""
+    return {name: small(cls) for name, cls in public_classes().items()}
