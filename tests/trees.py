@@ -22,7 +22,7 @@ X[::7, 0], X[1::9, 1], X[::11, 2], X[1::13, 2] = nan, nan, inf, -inf
 TREES = [
     MaxMarginIntervalTree(margin=0.2),
     MaxMarginIntervalTreeCV(cv=3, n_margins=2),
-    TransformationTree(alpha=1.0),
+    TransformationTree(significance=1.0),
     TransformationTreeCV(cv=3),
 ]
 ENSEMBLES = [

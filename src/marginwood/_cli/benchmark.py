@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._cli import evaluate
 from marginwood._cli.data import Data, add_data, add_features, add_target, read_data
 from marginwood._cli.errors import DataError
 from marginwood._cli.models import MODELS, available_models, count, jobs, make_tuned, tune_model
@@ -26,9 +25,19 @@ from marginwood._support.files import check_place, write_whole
 from marginwood._tuning.selection import spread
 from marginwood._tuning.splitters import CensoringStratifiedKFold
 from marginwood.intervals import FloatArray
-from marginwood.metrics import interval_d2_score
+from marginwood.metrics import (
+    interval_accuracy,
+    interval_d2_score,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
 
-METRICS = {**evaluate.METRICS, "D2": interval_d2_score}
+METRICS = {
+    "MSE": interval_mean_squared_error,
+    "MAE": interval_mean_absolute_error,
+    "inside": interval_accuracy,
+    "D2": interval_d2_score,
+}
 
 log = logging.getLogger("marginwood")
 

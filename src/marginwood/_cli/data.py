@@ -11,13 +11,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
 from marginwood.datasets import FOLDER_FILES, check_folds
 from marginwood.intervals import FloatArray, IntArray, censoring_kind, from_events, make_intervals
 
-__all__ = ["TEXT_HINT", "Data", "add_data", "add_features", "add_target", "open_features", "read_data"]
+__all__ = [
+    "TEXT_HINT",
+    "Data",
+    "add_data",
+    "add_features",
+    "add_target",
+    "encodes_text",
+    "open_features",
+    "read_data",
+    "read_data_for",
+]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
 TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
@@ -113,6 +124,18 @@ def read_data(
     X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
     log.info("%s: %d rows, %d features", features.source, len(X), len(names))
     return Data(args.data, names, X, y, target, folds)
+
+
+def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
+    """Read the features of a saved model, and the target that the options or its file name."""
+    args.features, args.drop = header["feature_names"], []
+    is_frame = args.features is not None and encodes_text(model)
+    return read_data(args, default_target=header["notes"].get("target"), encodes_text=is_frame)
+
+
+def encodes_text(model: Any) -> bool:
+    """Whether a model takes columns of text: it is a pipeline, or holds one."""
+    return any(isinstance(part, Pipeline) for part in (model, *model.get_params().values()))
 
 
 def open_features(path: str) -> Table:
