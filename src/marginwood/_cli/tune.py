@@ -1,8 +1,8 @@
 """Train a model that chooses its own parameters, and save it.
 
 A tree chooses its loss, margin and pruning, boosting its margin and stages, and a linear model its penalty, by
-cross-validation; a forest chooses its loss and margin by out-of-bag error; xgb stops when rows held out get no better; auto
-weighs all of them. What is set is not searched.
+cross-validation; a forest chooses its loss and margin by out-of-bag error; xgb stops when rows held out get no better;
+auto weighs all of them. What is set is not searched.
 
 Example:
   marginwood tune train.csv --lower low --upper high --cv 10 --selection 1se --n-jobs -1 --out tree.mw
