@@ -47,7 +47,7 @@ SEARCHES = {
         12, losses="linear_hinge", n_margins=2, grid={"max_features": [1, 1.0]}, random_state=0
     ),
     "boosting": MaxMarginIntervalBoostingCV(
-        9, losses="squared_hinge", n_margins=2, grid={"max_depth": [1, 2]}, subsample=0.7, cv=3, random_state=0
+        5, losses="squared_hinge", n_margins=2, grid={"max_depth": [1, 2]}, subsample=0.7, cv=3, random_state=0
     ),
     "linear": L1IntervalRegressionCV(margins=[0.0, 0.2], n_alphas=6, tol=1e-12, cv=3),
     "cart": IntervalCARTCV(margins=[0.0, 0.2], max_depth=4, cv=3, random_state=0),
@@ -233,6 +233,15 @@ def test_a_random_state_that_is_used_up_gives_one_seed_to_all_candidates(name):
     one, other = (make_search(name, random_state=np.random.RandomState(5)).fit(X, y) for _ in range(2))
     assert_same_results(one, other)
     assert_same_results(one, make_search(name, random_state=one.best_estimator_.random_state).fit(X, y))
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting"])
+def test_a_grid_takes_the_parameters_that_the_search_hands_on(name):
+    X, y = make_problem()
+    search = make_search(name, grid={"anchor": np.array([0.0, 4.0]), "max_features": (None, "sqrt")}).fit(X, y)
+    candidates = {(candidate["anchor"], candidate["max_features"]) for candidate in parameters_of(search)}
+    assert candidates == {(0.0, None), (0.0, "sqrt"), (4.0, None), (4.0, "sqrt")}
+    assert make_search(name, anchor=4.0, grid=None).fit(X, y).best_estimator_.anchor == 4.0
 
 
 # What the search hands on.

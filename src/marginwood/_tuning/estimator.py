@@ -117,9 +117,10 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         self.best_score_ = float(means[self.best_index_])
         if np.isnan(self.best_score_):
             warn("scoring: the score of every candidate is NaN in some fold; the simplest one is taken.")
-        chosen = {name: column[[self.best_index_]].tolist()[0] for name, column in self.cv_results_.items()}
         self.best_params_ = {
-            name.removeprefix("param_"): value for name, value in chosen.items() if name.startswith("param_")
+            name.removeprefix("param_"): column[[self.best_index_]].tolist()[0]
+            for name, column in self.cv_results_.items()
+            if name.startswith("param_")
         }
         self.best_estimator_ = self._refit(points[0].estimator, rows)
         return self
