@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 from itertools import pairwise
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -225,6 +226,21 @@ def test_the_best_forest_has_the_threads_of_the_search():
     X, y = make_problem()
     assert make_search("out of bag", n_jobs=2).fit(X, y).best_estimator_.n_jobs == 2
     assert make_search("out of bag").fit(X, y).best_estimator_.n_jobs is None
+
+
+def test_the_best_forest_is_grown_where_joblib_is_told_to(monkeypatch):
+    X, y = make_problem()
+    n_threads = []
+    grow_trees = marginwood._trees.forest.grow_trees
+
+    def record(*args):
+        n_threads.append(joblib.effective_n_jobs(args[-1]))
+        return grow_trees(*args)
+
+    monkeypatch.setattr(marginwood._trees.forest, "grow_trees", record)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        make_search("out of bag").fit(X, y)
+    assert n_threads == [1, 1, 1, 1, 2]  # the candidates side by side, then the best one
 
 
 @pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "cart"])
