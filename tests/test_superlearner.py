@@ -31,6 +31,8 @@ from marginwood import (
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
+    load,
+    save,
 )
 from marginwood._base import Rows
 from marginwood._ensemble import superlearner as module
@@ -122,7 +124,7 @@ def test_weights_are_those_of_greedy_selection_one_mixture_at_a_time(problem, na
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(weights_module, "N_BOOTSTRAPS", 2)
         patch.setattr(weights_module, "N_STEPS", n_steps)
-        found = select_weights(predictions, rows, SCORERS[name], weighted=True, seed=3)
+        found = select_weights(None, rows, predictions, SCORERS[name], weighted=True, seed=3)
     expected = literal_weights(predictions, rows.intervals, rows.weight, ROW_LOSSES[name], 2, n_steps)
     np.testing.assert_allclose(found, expected)
 
@@ -518,3 +520,22 @@ def test_an_error_names_the_model():
 def test_a_model_that_predicts_no_numbers_is_an_error():
     with pytest.raises(ValueError, match="'mine' gave none"):
         learn([CONSTANT, ("mine", Always(np.nan))])
+
+
+def test_a_file_holds_the_whole_mixture(tmp_path):
+    numbers = pd.DataFrame(X, columns=["dose", "age"])
+    model = learn(X=numbers)
+    save(model, tmp_path / "model.mw")
+    loaded = load(tmp_path / "model.mw")
+    same(model, loaded, features=numbers)
+    assert str(loaded.leaderboard_) == str(model.leaderboard_)
+    np.testing.assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+
+
+def test_a_checkpoint_keeps_every_model_of_the_library(tmp_path, monkeypatch):
+    features, intervals = odd_rows()
+    fits = count_fits(monkeypatch)
+    first = learn("auto", features, intervals, checkpoint=tmp_path / "pieces")
+    n_fits = len(fits)
+    same(first, learn("auto", features, intervals, checkpoint=tmp_path / "pieces"), features=features)
+    assert len(fits) == n_fits
