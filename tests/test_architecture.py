@@ -24,6 +24,7 @@ LAYERS = (
     {"_trees", "_linear", "xgb"},
     {"_baselines", "xgb_dask"},
     {"_tuning"},
+    {"_archive"},
     {"_states"},
     {"_persistence"},
     {"_ensemble"},

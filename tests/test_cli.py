@@ -14,13 +14,22 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import _marginwood_command
 import marginwood
 from conftest import PATIENCE
 from marginwood import export
+from marginwood._base import IntervalRegressorMixin
 from marginwood._cli.main import COMMANDS, main
+from marginwood._cli.models import available_models
 from marginwood.datasets import make_sine
+from marginwood.metrics import d_calibration, error_table, interval_concordance_index, interval_log_loss
 from pipelines import FRAME, fit_pipeline
+from pipelines import TARGET as INTERVALS
 
 SRC = Path(marginwood.__file__).parents[1]
 NAMES = ["dose (mg)", "age", "x3", "x4"]
@@ -131,9 +140,12 @@ def test_fit_show_predict_and_evaluate_agree_with_python(folder, tmp_path):
     assert scored.returncode == 0, scored.stderr
     frame = make_frame(0)
     d2 = tree.score(frame.select(NAMES).to_numpy(), targets(frame))
-    kinds = [line.split()[0] for line in scored.stdout.decode().splitlines()[1:]]
-    assert kinds == ["all", "interval", "left", "right"]
-    assert f"{d2:.3f}" in scored.stdout.decode().splitlines()[1]
+    errors, scores = scored.stdout.decode().split("\n\n")
+    assert [line.split()[0] for line in errors.splitlines()[1:]] == ["all", "left", "right", "interval"]
+    assert f"{d2:.3f}" in errors.splitlines()[1]
+    concordance = interval_concordance_index(targets(frame), tree.predict(frame.select(NAMES).to_numpy()))
+    assert scores.splitlines()[1].split() == ["concordance", "index", f"{concordance:.4g}", "0.5"]
+    assert len(scores.splitlines()) == 3
 
 
 def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
@@ -150,17 +162,17 @@ def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
     assert first_model.selection == "1se"
 
 
-@pytest.mark.parametrize("model", ["tree", "forest", "boosting", "linear"])
+@pytest.mark.parametrize("model", available_models())
 @pytest.mark.parametrize("verb", ["fit", "tune"])
 def test_every_model_is_fitted_tuned_shown_and_scored(call, folder, tmp_path, verb, model):
-    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting") else [])]
+    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting", "xgb") else [])]
     code, _, log = call(verb, folder / "train.csv", *TARGET, "--model", model, *size, "--out", tmp_path / "m.mw", "-q")
     assert (code, log) == (0, "")
     assert list(marginwood.load(tmp_path / "m.mw").feature_names_in_) == NAMES
     for words in (["show", tmp_path / "m.mw"], ["evaluate", tmp_path / "m.mw", folder / "train.csv"]):
         code, out, log = call(*words)
         assert code == 0, log
-        assert "age" in out or "interval" in out
+        assert "age" in out or "interval" in out or model == "constant"
     assert call("report", tmp_path / "m.mw", folder / "train.csv", "--out", tmp_path / "r.html")[0] == 0
 
 
@@ -242,6 +254,130 @@ def test_a_pipeline_predicts_from_columns_of_text(call, monkeypatch, tmp_path):
     assert (code, "to_sql predicts from the columns of the data" in log) == (1, True)
 
 
+class Ranger(IntervalRegressorMixin, BaseEstimator):
+    """Predicts ranges around 0."""
+
+    n_features_in_ = 4
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def predict_interval(self, X, confidence_level):
+        return np.outer(np.ones(len(X)), [-confidence_level, confidence_level])
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """Makes all commands read a model from no file."""
+
+    def save(model, names):
+        header = {"feature_names": names, "notes": {"target": {"lower": "lo", "upper": "up"}}, "version": "1"}
+        for name in ("predict", "evaluate", "report", "show"):
+            monkeypatch.setattr(f"marginwood._cli.{name}.load_with_header", lambda _: (model, header))
+        return model
+
+    return save
+
+
+@pytest.fixture(scope="module")
+def distributional():
+    frame = make_frame(0)
+    tree = marginwood.MaxMarginIntervalTree(max_depth=3)
+    model = marginwood.DistributionalIntervalRegressor(tree)
+    return model.fit(frame.select(NAMES).to_numpy(), targets(frame))
+
+
+def test_quantiles_and_survival_are_columns_of_the_predictions(call, saved, distributional, folder):
+    model = saved(distributional, NAMES)
+    words = ["predict", "m.mw", folder / "new.csv", "--quantiles", "0.1,0.5,0.90", "--survival=-0.5,0,1e-3"]
+    code, out, log = call(*words)
+    assert code == 0, log
+    table = pl.read_csv(out.encode())
+    X = make_frame(1).select(NAMES).to_numpy()
+    assert table.columns == ["prediction", "q0.1", "q0.5", "q0.9", "s-0.5", "s0", "s0.001"]
+    np.testing.assert_array_equal(table["prediction"], model.predict(X))
+    np.testing.assert_array_equal(table[:, 1:4].to_numpy(), model.predict_quantile(X, [0.1, 0.5, 0.9]))
+    np.testing.assert_array_equal(table[:, 4:].to_numpy(), model.predict_survival_function(X, [-0.5, 0.0, 1e-3]))
+
+
+def test_a_range_is_two_columns_that_say_its_level(call, saved, folder):
+    saved(Ranger(), NAMES)
+    code, out, _ = call("predict", "m.mw", folder / "new.csv", "--range", "0.9")
+    assert code == 0
+    assert out.splitlines()[:2] == ["prediction,lower0.9,upper0.9", "0.0,-0.9,0.9"]
+
+
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        (["--quantiles", "0.5"], "DistributionalIntervalRegressor"),
+        (["--survival", "1"], "DistributionalIntervalRegressor"),
+        (["--range", "0.9"], "ConformalIntervalRegressor"),
+    ],
+)
+def test_what_a_model_does_not_predict_is_refused_with_what_does(call, folder, option, remedy):
+    code, _, log = call("predict", folder / "tree.mw", folder / "new.csv", *option)
+    assert code == 2
+    assert f"{option[0]}: {folder / 'tree.mw'} is a MaxMarginIntervalTree, which does not predict them" in log
+    assert remedy in log
+
+
+def test_distributions_are_scored_beside_one_for_all_rows(call, saved, distributional, folder):
+    model = saved(distributional, NAMES)
+    code, out, log = call("evaluate", "m.mw", folder / "train.csv")
+    assert code == 0, log
+    frame = make_frame(0)
+    X, y = frame.select(NAMES).to_numpy(), targets(frame)
+    errors, scores = out.split("\n\n")
+    assert errors == str(error_table(y, model.predict(X)))
+    cells = {line[:23].strip(): line[23:].split() for line in scores.splitlines()[1:]}
+    assert list(cells) == [
+        "concordance index",
+        "target-interval AUC",
+        "log loss",
+        "CRPS",
+        "integrated Brier score",
+        "D-calibration p-value",
+    ]
+    distribution = model.predict_distribution(X)
+    assert cells["log loss"][0] == f"{interval_log_loss(y, distribution):.4g}"
+    assert cells["D-calibration p-value"][0] == f"{d_calibration(y, distribution).p_value:.4g}"
+    for name in ("log loss", "CRPS", "integrated Brier score"):
+        ours, constant = map(float, cells[name])
+        assert 0 < ours < constant
+
+
+def test_a_score_that_is_not_defined_says_why(call, folder, tmp_path):
+    make_frame(0).with_columns(up=None).write_csv(tmp_path / "open.csv")
+    code, out, log = call("evaluate", folder / "tree.mw", tmp_path / "open.csv")
+    assert code == 0, log
+    *_, auc = out.splitlines()
+    assert auc.split()[:4] == ["target-interval", "AUC", "-", "-"]
+    assert "not defined: y_true: no row of positive weight has a finite upper limit" in auc
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_models_that_encode_text_are_scored_and_reported(call, saved, tmp_path, is_wrapped):
+    pipeline = fit_pipeline(marginwood.MaxMarginIntervalTree(max_depth=4))
+    if is_wrapped:
+        pipeline = marginwood.DistributionalIntervalRegressor(pipeline).fit(FRAME, INTERVALS)
+    model = saved(pipeline, list(FRAME.columns))
+    FRAME[["dose", "town", "age"]].assign(lo=INTERVALS[:, 0], up=INTERVALS[:, 1]).to_csv(tmp_path / "t.csv")
+    code, out, log = call("evaluate", "m.mw", tmp_path / "t.csv")
+    assert code == 0, log
+    assert out.startswith(str(error_table(INTERVALS, model.predict(FRAME))))
+    assert ("log loss" in out) == is_wrapped
+    code, _, log = call("report", "m.mw", tmp_path / "t.csv", "--out", tmp_path / "r.html")
+    assert code == 0, log
+    assert (tmp_path / "r.html").exists()
+    code, out, log = call("predict", "m.mw", tmp_path / "t.csv")
+    assert code == 0, log
+    assert [float(line) for line in out.splitlines()[1:]] == model.predict(FRAME).tolist()
+
+
 @pytest.mark.parametrize("verb", ["tune", "benchmark"])
 def test_tune_and_benchmark_tune_with_the_default_folds_of_estimators(call, folder, monkeypatch, tmp_path, verb):
     def tell_folds(model, *_):
@@ -274,7 +410,7 @@ def test_demo_shows_the_tree_the_scores_and_a_picture(tmp_path):
 
 def test_warmup_runs_every_kernel_that_python_calls():
     assert run("warmup").returncode == 0
-    marginwood._warmup()
+    marginwood.warmup()
     core = [module for name, module in sys.modules.items() if name.startswith("marginwood._core.")]
     kernels = {value for module in core for value in vars(module).values() if hasattr(value, "signatures")}
     called = [kernel for kernel in kernels if not kernel.targetoptions.get("no_cpython_wrapper")]
@@ -305,6 +441,12 @@ USAGE = {
     "an option of another model": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--learning-rate", "0.1"],
     "a fold count for a forest": ["tune", "train.csv", *TARGET, "--out", "m.mw", "--model", "forest", "--cv", "3"],
     "a depth in words": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--max-depth", "deep"],
+    "a quantile above 1": ["predict", "tree.mw", "new.csv", "--quantiles", "0.5,1.5"],
+    "a quantile twice": ["predict", "tree.mw", "new.csv", "--quantiles", "0.5,0.50"],
+    "a quantile in words": ["predict", "tree.mw", "new.csv", "--quantiles", "median"],
+    "times out of order": ["predict", "tree.mw", "new.csv", "--survival", "730,365"],
+    "an endless time": ["predict", "tree.mw", "new.csv", "--survival", "inf"],
+    "a range of certainty": ["predict", "tree.mw", "new.csv", "--range", "1"],
     "the target among the features": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--features", "lo"],
 }
 
@@ -582,3 +724,76 @@ def test_without_matplotlib_a_benchmark_prints_its_table(call, folder, monkeypat
     assert "constant" in out
     assert "no picture" in log
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_xgboost_the_user_is_told_what_to_install(call, folder, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    code, _, log = call("fit", folder / "train.csv", *TARGET, "--model", "xgb", "--out", tmp_path / "m.mw")
+    assert code == 1
+    assert log.splitlines()[-1] == 'marginwood: error: marginwood.xgb needs XGBoost: pip install "marginwood[xgboost]".'
+
+
+def test_more_threads_than_processors_are_all_processors(call, folder, tmp_path):
+    words = ["fit", folder / "train.csv", *TARGET, "--model", "forest", "--n-estimators", 5, "--n-jobs", 100_000]
+    assert call(*words, "--out", tmp_path / "m.mw")[0] == 0
+    assert marginwood.load(tmp_path / "m.mw").n_jobs == os.cpu_count()
+
+
+@posix
+def test_a_closed_stdout_is_an_error_for_what_prints_and_for_nothing_else(folder, tmp_path):
+    def run_closed(stream, *words):
+        script = f'"$@" {stream}&-'
+        words = ["sh", "-c", script, "sh", *command(*words)]
+        return subprocess.run(words, check=False, capture_output=True, timeout=120, env=environment())
+
+    for words in (["predict", folder / "tree.mw", folder / "new.csv"], ["show", folder / "tree.mw"]):
+        assert_one_line(run_closed(">", *words), 1, "standard output is closed")
+    words = ["fit", folder / "train.csv", *TARGET, "--out", tmp_path / "m.mw"]
+    assert run_closed(">", *words).returncode == 0
+    assert run_closed("2>", *words).returncode == 0
+    marginwood.load(tmp_path / "m.mw")
+    assert run_closed("2>", "show", tmp_path / "none.mw").returncode == 1
+    assert_one_line(run_closed("<", "predict", folder / "tree.mw", "-"), 1, "stdin: empty")
+
+
+INTERRUPTED = "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.sigtimedwait([], 60)"
+
+
+@posix
+def test_ctrl_c_during_start_up_ends_the_command_without_a_word(tmp_path):
+    (tmp_path / "numpy.py").write_text(INTERRUPTED)  # the first thing that the package imports
+    words = [sys.executable, "-c", "import _marginwood_command as command; command.main()"]
+    paths = environment() | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SRC)])}
+    result = subprocess.run(words, check=False, capture_output=True, timeout=120, env=paths)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_the_command_runs_the_command_line_with_ctrl_c_as_it_was(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    arguments = sys.argv
+    try:
+        sys.argv = ["marginwood", "--version"]
+        with pytest.raises(SystemExit, match="0"):
+            _marginwood_command.main()
+    finally:
+        sys.argv = arguments
+    assert capsys.readouterr().out == f"marginwood {marginwood.__version__}\n"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_pipeline_that_encodes_text_predicts_and_is_scored(call, tmp_path):
+    frame = make_frame(0).with_columns(city=pl.Series(["Bonn", "Ulm", "Köln"] * 40))
+    frame.write_csv(tmp_path / "train.csv")
+    features = frame.select("city", "age", "x3")
+    parts = [("text", OneHotEncoder(), ["city"]), ("numbers", StandardScaler(), ["age", "x3"])]
+    columns = ColumnTransformer(parts, sparse_threshold=0.0)
+    pipeline = make_pipeline(columns, marginwood.MaxMarginIntervalTree(max_depth=3)).fit(features, targets(frame))
+    marginwood.save(pipeline, tmp_path / "m.mw", notes={"target": {"lower": "lo", "upper": "up"}})
+    code, out, log = call("predict", tmp_path / "m.mw", tmp_path / "train.csv")
+    assert code == 0, log
+    assert [float(line) for line in out.splitlines()[1:]] == pipeline.predict(features).tolist()
+    code, out, log = call("evaluate", tmp_path / "m.mw", tmp_path / "train.csv")
+    assert code == 0, log
+    assert f"{pipeline.score(features, targets(frame)):.3f}" in out
+    frame.drop("city").write_csv(tmp_path / "short.csv")
+    assert "no column named 'city'" in call("predict", tmp_path / "m.mw", tmp_path / "short.csv")[2]

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from marginwood import (
+    DistributionalIntervalRegressor,
     IntervalDummyRegressor,
     L1IntervalRegression,
     MaxMarginIntervalBoosting,
@@ -68,6 +69,15 @@ def test_a_pipeline_is_its_steps_and_the_trees_of_its_last_step(model):
     np.testing.assert_allclose(add_up(ensemble, rows), pipeline.predict(FRAME))
     assert fitted.feature_names() == NAMES
     assert fitted.feature_names(["a", "b", "c", "d", "e"]) == ["a", "b", "c", "d", "e"]
+
+
+def test_what_a_pipeline_does_not_pass_on_is_predicted_from_rows_before_its_steps():
+    pipeline = fit_pipeline(DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2)))
+    fitted = read(pipeline)
+    assert fitted.predicts("quantile")
+    assert not fitted.predicts("optimal_interval")
+    quantiles = pipeline[-1].predict_quantile(pipeline[:-1].transform(FRAME), [0.1, 0.9])
+    np.testing.assert_array_equal(fitted.predict("quantile", FRAME, [0.1, 0.9]), quantiles)
 
 
 def test_names_follow_all_steps_and_nested_pipelines():

@@ -3,6 +3,7 @@
 import io
 import pickle
 import tracemalloc
+from itertools import product
 
 import joblib
 import numpy as np
@@ -16,13 +17,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import marginwood._support.progress
 from marginwood import (
     MaxMarginIntervalForest,
+    MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
     interval_d2_score,
     interval_mean_squared_error,
 )
 from marginwood._base import BLOCK
 from marginwood._trees.bagging import aggregate
-from marginwood.datasets import make_sine
 from marginwood.model_selection import margin_grid
 from strategies import LOSSES, losses, margins, no_weights, tree_problems
 
@@ -255,15 +256,11 @@ def test_a_forest_of_roots_has_no_important_feature():
 def test_names_of_features_reach_the_trees_and_are_checked(problem):
     X, y = problem
     frame = pd.DataFrame(X, columns=list("abcde"))
-    fitted = [
-        MaxMarginIntervalForest(2, random_state=0).fit(frame, y),
-        MaxMarginIntervalForest(4, random_state=0, max_samples=5).tune_oob(frame, y, margins=[0.0, 0.1]),
-    ]
-    for forest in fitted:
-        assert forest.estimators_[0].feature_names_in_.tolist() == list("abcde")
-        assert np.isfinite(forest.predict(frame)).all()
-        with pytest.raises(ValueError, match="feature names"):
-            forest.predict(frame[list("edcba")])
+    forest = MaxMarginIntervalForest(2, random_state=0).fit(frame, y)
+    assert forest.estimators_[0].feature_names_in_.tolist() == list("abcde")
+    assert np.isfinite(forest.predict(frame)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        forest.predict(frame[list("edcba")])
 
 
 # Out of bag.
@@ -341,64 +338,42 @@ def test_a_warm_start_on_other_rows_has_no_out_of_bag_score(problem):
 # Tuning.
 
 
-def test_tuning_takes_the_candidate_of_least_out_of_bag_error(problem):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_search_takes_the_candidate_of_least_out_of_bag_error(problem, weighted):
     X, y = problem
-    grid = {"losses": LOSSES, "min_samples_leaf": [1, 4]}
-    forest = MaxMarginIntervalForest(15, max_samples=40, random_state=2).tune_oob(X, y, **grid)
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
+    search = MaxMarginIntervalForestCV(15, grid={"min_samples_leaf": [1, 4]}, max_samples=40, random_state=2)
+    search.fit(X, y, weight)
+    candidates = list(product(LOSSES, margin_grid(y, 7).tolist(), [1, 4]))
     errors = []
-    for candidate in forest.tuning_results_["params"]:
-        alone = MaxMarginIntervalForest(15, max_samples=40, oob_score=True, random_state=2, **candidate).fit(X, y)
-        errors.append(interval_mean_squared_error(y, alone.oob_prediction_))
-    margins = margin_grid(y, 7)
-    assert len(errors) == len(margins) * 4
-    np.testing.assert_allclose(forest.tuning_results_["oob_mse"], errors)
-    best = forest.tuning_results_["params"][int(np.argmin(errors))]
-    assert {name: getattr(forest, name) for name in best} == best
-    refitted = clone(forest).fit(X, y)
-    assert tables(refitted) == tables(forest)
-    assert interval_mean_squared_error(y, forest.oob_prediction_) == pytest.approx(min(errors))
+    for loss, margin, leaf in candidates:
+        alone = MaxMarginIntervalForest(
+            15, loss=loss, margin=margin, min_samples_leaf=leaf, max_samples=40, oob_score=True, random_state=2
+        ).fit(X, y, weight)
+        errors.append(interval_mean_squared_error(y, alone.oob_prediction_, sample_weight=weight))
+    results = search.cv_results_
+    found = zip(results["param_loss"], results["param_margin"], results["param_min_samples_leaf"], strict=True)
+    assert list(found) == candidates
+    np.testing.assert_allclose(results["mean_test_score"], np.negative(errors))
+    assert tuple(search.best_params_.values()) == candidates[int(np.argmin(errors))]
+    assert tables(clone(search.best_estimator_).fit(X, y, weight)) == tables(search.best_estimator_)
+    assert search.best_estimator_.random_state == 2
 
 
-def test_tuning_logs_candidates_and_no_trees(problem, caplog):
+def test_a_search_logs_candidates_and_no_trees(problem, caplog):
+    search = MaxMarginIntervalForestCV(20, losses="squared_hinge", margins=[0.0, 0.2], verbose=1, random_state=0)
     with caplog.at_level("INFO", logger="marginwood"):
-        forest = MaxMarginIntervalForest(20, verbose=1, random_state=0).tune_oob(*problem, margins=[0.0, 0.2])
-    assert caplog.messages == ["candidates: 1 of 2", "candidates: 2 of 2"]
-    assert forest.verbose == 1
+        search.fit(*problem)
+    assert caplog.messages == ["cross-validation: 1 of 2", "cross-validation: 2 of 2"]
 
 
-def test_tuning_compares_candidates_on_the_same_draws(problem):
-    forest = MaxMarginIntervalForest(10, max_samples=3, random_state=None)
-    forest.tune_oob(*problem, margins=[0.0, 0.0, 0.0], max_features=None)
-    assert len(set(forest.tuning_results_["oob_mse"])) == 1
-
-
-def test_tuning_takes_single_values_for_lists_of_one(problem):
-    forest = MaxMarginIntervalForest(5, max_samples=30, random_state=0)
-    forest.tune_oob(*problem, margins=0.1, losses="linear_hinge", max_features=["sqrt", None], min_samples_leaf=3)
-    candidates = forest.tuning_results_["params"]
-    assert [candidate.pop("max_features") for candidate in candidates] == ["sqrt", None]
-    assert candidates == 2 * [{"margin": 0.1, "loss": "linear_hinge", "min_samples_leaf": 3}]
-
-
-def test_tuning_starts_anew_with_warm_start(problem):
-    forest = MaxMarginIntervalForest(5, max_samples=30, warm_start=True, random_state=0).fit(*problem)
-    forest.tune_oob(*problem, margins=[0.0, 0.1])
-    assert len(forest.estimators_) == 5
-
-
-@pytest.mark.parametrize(
-    ("options", "grid", "message"),
-    [
-        ({"bootstrap": False}, {}, "bootstrap=True"),
-        ({}, {"margins": []}, "margins: expected at least one"),
-        ({}, {"losses": ["hinge"]}, "hinge"),
-        ({}, {"margins": [-1.0]}, "margin"),
-        ({}, {"min_samples_leaf": [0]}, "min_samples_leaf"),
-    ],
-)
-def test_tuning_refuses_what_cannot_be_tried(problem, options, grid, message):
-    with pytest.raises(ValueError, match=message):
-        MaxMarginIntervalForest(2, random_state=0, max_samples=10, **options).tune_oob(*problem, **grid)
+def test_a_search_takes_single_values_for_losses_and_margins(problem):
+    search = MaxMarginIntervalForestCV(
+        5, margins=0.1, losses="linear_hinge", grid={"max_features": ["sqrt", None]}, max_samples=30, random_state=0
+    ).fit(*problem)
+    assert search.cv_results_["param_max_features"].tolist() == ["sqrt", None]
+    assert set(search.cv_results_["param_margin"]) == {0.1}
+    assert search.best_params_.keys() == {"loss", "margin", "max_features"}
 
 
 # Parameters, memory, progress.
@@ -456,9 +431,3 @@ def test_a_bar_counts_the_trees_on_a_terminal_when_asked_for(problem, verbose, m
     monkeypatch.setattr(marginwood._support.progress.sys, "stderr", terminal)
     MaxMarginIntervalForest(4, max_depth=1, verbose=verbose, random_state=0).fit(*problem)
     assert ("4/4" in terminal.getvalue()) == bool(verbose)
-
-
-def test_margins_that_are_no_numbers_are_refused():
-    X, y = make_sine(60, 3, random_state=0)
-    with pytest.raises(ValueError, match="margins: expected 'auto' or numbers, got 'foo'"):
-        MaxMarginIntervalForest(3).tune_oob(X, y, margins="foo")

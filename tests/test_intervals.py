@@ -118,8 +118,15 @@ def test_the_bins_of_pandas_cut_are_intervals():
     values, bins = [0.5, 1.5, 9.0], [-INF, 1.0, 2.0, INF]
     for y in (pd.cut(values, bins), pd.cut(pd.Series(values), bins)):
         assert_array_equal(check_intervals(y), [[-INF, 1], [1, 2], [2, INF]])
-    with pytest.raises(ValueError, match="y: NaN or missing in 1 of 2 rows"):
-        check_intervals(pd.cut([0.5, 9.0], [0.0, 1.0]))
+    assert_array_equal(check_intervals(pd.cut([1, 2], [0, 1, 5])), [[0, 1], [1, 5]])
+
+
+@pytest.mark.parametrize("bins", [[0.0, 1.0], [0, 1]])
+def test_a_value_in_no_bin_of_pandas_cut_is_missing(bins):
+    pd = pytest.importorskip("pandas")
+    for y in (pd.cut([0.5, 9.0], bins), pd.Series(pd.cut([0.5, 9.0], bins))):
+        with pytest.raises(ValueError, match="y: NaN or missing in 1 of 2 rows"):
+            check_intervals(y)
 
 
 def test_frame_libraries_are_not_imported():

@@ -12,7 +12,7 @@ import strategies
 from marginwood import MaxMarginIntervalTree
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, path_losses
-from marginwood._trees.pruning import prune, pruning_path
+from marginwood._trees.pruning import geometric_means, prune, pruning_path
 from marginwood.datasets import make_sine
 from marginwood.metrics import interval_accuracy, interval_mean_absolute_error, interval_mean_squared_error
 
@@ -209,3 +209,9 @@ def test_one_walk_gives_the_loss_of_every_subtree(kind, metric):
 def test_a_bad_ccp_alpha_is_refused_by_name(value, error):
     with pytest.raises(error, match="ccp_alpha"):
         MaxMarginIntervalTree(ccp_alpha=value).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+def test_candidates_lie_between_neighbouring_alphas():
+    np.testing.assert_allclose(geometric_means(np.array([0.0, 1.0, 4.0, 9.0])), [0, 2, 6])
+    assert geometric_means(np.zeros(1)).size == 0
+    assert geometric_means(np.array([0.0, 1e-200, 1e200]))[1] == pytest.approx(1.0)

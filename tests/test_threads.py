@@ -1,12 +1,13 @@
 """Work in threads: everything once, errors to the caller, settings carried over, nothing after a stop."""
 
+import queue
 import threading
 
 import pytest
 import sklearn
 
 from conftest import PATIENCE
-from marginwood._support.threads import run_in_threads
+from marginwood._support.threads import check_stopped, run_in_threads
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3, -1])
@@ -63,3 +64,49 @@ def test_settings_of_scikit_learn_reach_the_threads():
     with sklearn.config_context(assume_finite=True):
         ((_, settings),) = run_in_threads(lambda _: sklearn.get_config(), [0])
     assert settings["assume_finite"] is True
+
+
+def busy(begun):
+    """Work that never ends by itself."""
+    begun.put(threading.current_thread())
+    while True:
+        check_stopped()
+
+
+def test_work_that_nobody_waits_for_ends_where_it_checks():
+    begun = queue.SimpleQueue()
+    results = run_in_threads(lambda key: busy(begun) if key else key, [0, 1])
+    next(results)
+    worker = begun.get(timeout=PATIENCE)
+    results.close()
+    worker.join(timeout=PATIENCE)
+    assert not worker.is_alive()
+
+
+def test_threads_of_threads_hear_of_it_too():
+    begun = queue.SimpleQueue()
+    results = run_in_threads(lambda key: list(run_in_threads(busy, [begun])) if key else key, [0, 1])
+    next(results)
+    inner = begun.get(timeout=PATIENCE)
+    results.close()
+    inner.join(timeout=PATIENCE)
+    assert not inner.is_alive()
+
+
+def test_a_check_outside_of_such_threads_does_nothing():
+    check_stopped()
+
+
+def test_what_is_not_finished_in_time_is_given_up():
+    begun, seconds_left = queue.SimpleQueue(), [1.0]
+
+    def work(key):
+        if key == 2:
+            seconds_left[0] = 0.0
+            busy(begun)
+        return key
+
+    assert list(run_in_threads(work, range(4), time_left=lambda: seconds_left[0])) == [(0, 0), (1, 1)]
+    worker = begun.get(timeout=PATIENCE)
+    worker.join(timeout=PATIENCE)
+    assert not worker.is_alive()

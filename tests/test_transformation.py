@@ -28,7 +28,7 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [TransformationTree(), TransformationTree(min_samples_split=2, min_samples_leaf=1), TransformationTreeCV(cv=3)],
+    [TransformationTree(), TransformationTree(min_samples_split=2, min_samples_leaf=1)],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
@@ -190,13 +190,15 @@ def test_without_signal_a_tree_is_seldom_split():
     n_split = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        n_split += TransformationTree(alpha=0.1).fit(rng.normal(size=(50, 5)), rng.normal(size=50)).get_n_leaves() > 1
+        n_split += (
+            TransformationTree(significance=0.1).fit(rng.normal(size=(50, 5)), rng.normal(size=50)).get_n_leaves() > 1
+        )
     assert n_split <= 12  # 6 expected; more than 12 has probability 0.005
 
 
 def test_a_smaller_level_of_significance_gives_a_part_of_the_tree():
     X, y = step_problem()
-    large, small = (TransformationTree(alpha=alpha).fit(X, y) for alpha in (0.9, 1e-8))
+    large, small = (TransformationTree(significance=significance).fit(X, y) for significance in (0.9, 1e-8))
     assert 1 < small.get_n_leaves() < large.get_n_leaves()
     assert small.get_depth() <= large.get_depth()
     # Every leaf of the larger tree lies in one leaf of the smaller.
@@ -207,7 +209,7 @@ def test_a_smaller_level_of_significance_gives_a_part_of_the_tree():
 
 def test_leaves_keep_their_least_size_and_depth():
     X, y = step_problem()
-    tree = TransformationTree(alpha=1.0, min_samples_leaf=15, min_samples_split=40, max_depth=3).fit(X, y)
+    tree = TransformationTree(significance=1.0, min_samples_leaf=15, min_samples_split=40, max_depth=3).fit(X, y)
     assert np.bincount(tree.apply(X))[tree.tree_.children_left == -1].min() >= 15
     assert tree.tree_.n_node_samples[tree.tree_.children_left != -1].min() >= 40
     assert tree.get_depth() == 3
@@ -215,7 +217,9 @@ def test_leaves_keep_their_least_size_and_depth():
 
 @given(y=one_sided_intervals())
 def test_one_kind_of_censoring_falls_back_to_the_least_extreme_limit(y):
-    tree = TransformationTree(alpha=1.0, min_samples_split=2, min_samples_leaf=1).fit(np.arange(len(y))[:, None], y)
+    tree = TransformationTree(significance=1.0, min_samples_split=2, min_samples_leaf=1).fit(
+        np.arange(len(y))[:, None], y
+    )
     limit = y[:, 1].min() if np.isinf(y[0, 0]) else y[:, 0].max()
     np.testing.assert_allclose(tree.predict([[0.0]]), limit, rtol=1e-12, atol=1e-12)
     assert tree.get_n_leaves() == 1
@@ -227,10 +231,10 @@ def extreme_weights(n):
 
 
 @pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
-@given(problem=tree_problems(extreme_weights), alpha=st.sampled_from([0.05, 1.0]))
-def test_any_weights_give_finite_predictions_between_the_limits(problem, alpha):
+@given(problem=tree_problems(extreme_weights), significance=st.sampled_from([0.05, 1.0]))
+def test_any_weights_give_finite_predictions_between_the_limits(problem, significance):
     X, y, weights = problem
-    tree = TransformationTree(alpha=alpha, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
+    tree = TransformationTree(significance=significance, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
     limits = y[np.isfinite(y)]
     prediction = tree.predict(X)
     rounding = 1e-9 * (1 + np.abs(limits).max())
@@ -240,10 +244,10 @@ def test_any_weights_give_finite_predictions_between_the_limits(problem, alpha):
 
 
 @pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
-@given(problem=tree_problems(), alpha=st.sampled_from([0.05, 1.0]))
-def test_any_data_gives_finite_predictions_between_the_limits(problem, alpha):
+@given(problem=tree_problems(), significance=st.sampled_from([0.05, 1.0]))
+def test_any_data_gives_finite_predictions_between_the_limits(problem, significance):
     X, y, weights = problem
-    tree = TransformationTree(alpha=alpha, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
+    tree = TransformationTree(significance=significance, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
     counted = y if weights is None else y[weights > 0]
     limits = counted[np.isfinite(counted)]
     prediction = tree.predict(X)
@@ -264,7 +268,7 @@ def test_a_row_of_next_to_no_weight_leaves_the_others_as_they_are(light):
     np.testing.assert_allclose(tree.predict([[0.0], [1.0]]), 0, atol=1e-6)
     assert np.isfinite(tree.tree_.impurity).all()
     value, step = np.random.default_rng(0).normal(size=40), np.repeat([0.0, 3.0], 20)
-    heavy = TransformationTree(alpha=1.0).fit(
+    heavy = TransformationTree(significance=1.0).fit(
         np.append(step, 9)[:, None], np.append(value + step, 50), sample_weight=np.append(np.ones(40), light)
     )
     assert heavy.tree_.threshold[0] == 1.5
@@ -274,8 +278,8 @@ def test_the_unit_of_a_node_does_not_change_its_leaves():
     X, y = step_problem(120)
     far = np.vstack([y * 1e-200, np.tile([1.0, 1.5], (60, 1))])
     X = np.column_stack([np.vstack([X, X[:60]]), np.repeat([0, 1], [120, 60])])
-    near = TransformationTree(alpha=0.5).fit(X[:120], y)
-    tree = TransformationTree(alpha=0.5).fit(X, far)
+    near = TransformationTree(significance=0.5).fit(X[:120], y)
+    tree = TransformationTree(significance=0.5).fit(X, far)
     assert tree.tree_.feature[0] == 3
     np.testing.assert_allclose(tree.predict(X[:120]) * 1e200, near.predict(X[:120]), rtol=1e-9)
 
@@ -294,8 +298,8 @@ def test_impurities_are_in_units_of_all_targets():
 @pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e-100), (0.0, 1e100)])
 def test_offset_and_unit_of_the_target_do_not_change_the_tree(shift, scale):
     X, y = step_problem()
-    tree = TransformationTree(alpha=0.5).fit(X, y)
-    other = TransformationTree(alpha=0.5).fit(X, (y + shift) * scale)
+    tree = TransformationTree(significance=0.5).fit(X, y)
+    other = TransformationTree(significance=0.5).fit(X, (y + shift) * scale)
     np.testing.assert_array_equal(tree.tree_.feature, other.tree_.feature)
     np.testing.assert_allclose(tree.tree_.threshold, other.tree_.threshold)
     np.testing.assert_allclose(other.predict(X) / scale - shift, tree.predict(X), atol=1e-5)
@@ -303,9 +307,9 @@ def test_offset_and_unit_of_the_target_do_not_change_the_tree(shift, scale):
 
 def test_offset_and_unit_of_a_feature_do_not_change_the_leaves():
     X, y = step_problem()
-    leaves = TransformationTree(alpha=0.5).fit(X, y).apply(X)
+    leaves = TransformationTree(significance=0.5).fit(X, y).apply(X)
     units = np.array([2.0**300, 2.0**-300, 1.0])
-    np.testing.assert_array_equal(TransformationTree(alpha=0.5).fit(X * units, y).apply(X * units), leaves)
+    np.testing.assert_array_equal(TransformationTree(significance=0.5).fit(X * units, y).apply(X * units), leaves)
 
 
 def test_infinities_and_missing_values_in_features_are_data():
@@ -322,30 +326,34 @@ def test_a_fitted_tree_can_be_drawn():
     assert "dose <= 0.6" in export_text(TransformationTree().fit(X, y), feature_names=["age", "dose", "mass"])
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.5, nan])
-def test_a_level_outside_0_to_1_is_refused(alpha):
-    with pytest.raises(ValueError, match="alpha: expected numbers in"):
-        TransformationTree(alpha=alpha).fit(*step_problem())
+@pytest.mark.parametrize("significance", [0.0, 1.5, nan])
+def test_a_level_outside_0_to_1_is_refused(significance):
+    with pytest.raises(ValueError, match="significance: expected a number > 0 and <= 1, got"):
+        TransformationTree(significance=significance).fit(*step_problem())
 
 
 def test_cross_validation_scores_what_a_fit_on_the_fold_predicts():
     X, y = step_problem(120)
     splitter = CensoringStratifiedKFold(3)
-    search = TransformationTreeCV(alphas=[0.9, 1e-4, 1e-30], cv=splitter).fit(X, y)
-    np.testing.assert_array_equal(search.alphas_, [1e-30, 1e-4, 0.9])
+    search = TransformationTreeCV(significances=[0.9, 1e-4, 1e-30], cv=splitter).fit(X, y)
+    levels = search.cv_results_["param_significance"]
+    np.testing.assert_array_equal(levels, [1e-30, 1e-4, 0.9])
     for fold, (train, test) in enumerate(splitter.split(X, y)):
-        for place, alpha in enumerate(search.alphas_):
-            tree = TransformationTree(alpha=alpha).fit(X[train], y[train])
-            np.testing.assert_allclose(search.mse_path_[place, fold], hinge_loss(y[test], tree.predict(X[test])).mean())
-    assert search.alpha_ > 1e-30
-    whole = TransformationTree(alpha=search.alpha_).fit(X, y)
+        for place, level in enumerate(levels):
+            tree = TransformationTree(significance=level).fit(X[train], y[train])
+            error = hinge_loss(y[test], tree.predict(X[test])).mean()
+            np.testing.assert_allclose(search.cv_results_[f"split{fold}_test_score"][place], -error)
+    assert search.best_params_["significance"] > 1e-30
+    whole = TransformationTree(**search.best_params_).fit(X, y)
     np.testing.assert_array_equal(search.predict(X), whole.predict(X))
 
 
 def test_grid_search_and_the_built_in_search_beat_a_constant_on_a_line():
     X, y = make_linear(random_state=0)
     scorer = get_scorer("interval_d2")
-    search = GridSearchCV(TransformationTree(), {"alpha": [1e-4, 0.05]}, scoring=scorer, cv=CensoringStratifiedKFold(3))
+    search = GridSearchCV(
+        TransformationTree(), {"significance": [1e-4, 0.05]}, scoring=scorer, cv=CensoringStratifiedKFold(3)
+    )
     assert search.fit(X, y).best_score_ > 0.7
     X_test, y_test = make_linear(random_state=1)
     assert TransformationTreeCV(selection="1se").fit(X, y).score(X_test, y_test) > 0.7

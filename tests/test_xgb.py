@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from math import inf, nan
 
 import numpy as np
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import marginwood
 from marginwood import interval_mean_absolute_error, interval_mean_squared_error
 from marginwood.datasets import make_sine
+from marginwood.export import from_dict, to_dict
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
 from marginwood.xgb._objective import typical_distance
@@ -137,67 +140,129 @@ def test_early_stopping_keeps_the_best_rounds():
     assert held_out.n_estimators_ < 300
 
 
-def test_a_saved_model_predicts_the_same_and_xgboost_reads_it(tmp_path):
+def test_a_saved_model_predicts_the_same_and_xgboost_reads_its_booster(tmp_path):
     pandas = pytest.importorskip("pandas", reason="pandas is optional")
     frame = pandas.DataFrame(X, columns=list("abcde"))
     model = regressor(loss="linear_hinge", margin=0.1).fit(frame, y)
-    path = tmp_path / "model.json"
-    model.save(path)
-    loaded = XGBIntervalRegressor.load(path)
+    marginwood.save(model, tmp_path / "model.mw")
+    loaded = marginwood.load(tmp_path / "model.mw")
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
-    assert (loaded.loss, loaded.margin, loaded.n_estimators_) == ("linear_hinge", 0.1, 30)
-    attributes = json.loads(path.read_text())["learner"]["attributes"]
-    assert attributes["marginwood_margin"] == "0.1"
-    theirs = xgboost.Booster(model_file=path).predict(xgboost.DMatrix(X))
+    assert loaded.feature_names_in_.tolist() == list("abcde")
+    model.booster_.save_model(tmp_path / "model.json")
+    theirs = xgboost.Booster(model_file=tmp_path / "model.json").predict(xgboost.DMatrix(X))
     np.testing.assert_array_equal(theirs, model.predict(frame))
-    assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
 
 
-@pytest.mark.parametrize("early_stopping_rounds", [None, 2])
-def test_a_loaded_model_has_the_parameters_and_the_attributes_of_the_saved_one(tmp_path, early_stopping_rounds):
-    model = regressor(
-        n_estimators=np.int64(7),
-        learning_rate=0.05,
-        subsample=0.5,
-        early_stopping_rounds=early_stopping_rounds,
-        xgb_params={"monotone_constraints": (1, 0, 0, 0, 0)},
-    ).fit(X, y)
-    model.save(tmp_path / "model.ubj")  # the content decides, not the name
-    loaded = XGBIntervalRegressor.load(tmp_path / "model.ubj")
-    assert loaded.get_params() == model.get_params()
-    assert vars(loaded).keys() == vars(model).keys()
-    np.testing.assert_array_equal(loaded.validation_score_, model.validation_score_, strict=True)
+KINDS = {
+    "plain": {},
+    "stopped early": {"early_stopping_rounds": 2},
+    "pruned": {"tree_method": "exact", "gamma": 0.2, "max_depth": 6},
+    "dart": {"xgb_params": {"booster": "dart", "rate_drop": 0.5}},
+    "several trees a round": {"xgb_params": {"num_parallel_tree": 3}, "subsample": 0.5},
+    "constrained": {"xgb_params": {"monotone_constraints": (1, 0, 0, 0, 0)}},
+    "without a split": {"gamma": 1e9},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loaded_model_is_the_saved_one(tmp_path, kind):
+    model = regressor(n_estimators=np.int64(7), **KINDS[kind]).fit(X, y)
+    marginwood.save(model, tmp_path / "model.mw")
+    for loaded in (marginwood.load(tmp_path / "model.mw"), from_dict(json.loads(json.dumps(to_dict(model))))):
+        assert loaded.get_params() == model.get_params()
+        assert vars(loaded).keys() == vars(model).keys()
+        np.testing.assert_array_equal(loaded.validation_score_, model.validation_score_, strict=True)
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        np.testing.assert_array_equal(loaded.feature_importances_, model.feature_importances_)
+        assert loaded.booster_.save_raw("json") == model.booster_.save_raw("json")
     np.testing.assert_array_equal(clone(loaded).fit(X, y).predict(X), model.predict(X))
 
 
 def test_parameters_that_are_objects_are_loaded_as_their_defaults(tmp_path):
-    parameters = {"random_state": np.random.RandomState(0), "xgb_params": {"max_leaves": np.array(4)}}
-    regressor(**parameters).fit(X, y).save(tmp_path / "model.json")
-    loaded = XGBIntervalRegressor.load(tmp_path / "model.json")
-    assert loaded.get_params() == regressor(random_state=None).get_params()
+    model = regressor(random_state=np.random.RandomState(0)).fit(X, y)
+    marginwood.save(model, tmp_path / "model.mw")
+    assert marginwood.load(tmp_path / "model.mw").get_params() == regressor(random_state=None).get_params()
 
 
-def test_older_files_hold_loss_and_margin_only(tmp_path):
-    model = regressor(loss="linear_hinge", margin=0.1).fit(X, y)
-    model.booster_.set_attr(marginwood_parameters=None, marginwood_validation_score=None)
-    model.save(tmp_path / "model.json")
-    loaded = XGBIntervalRegressor.load(tmp_path / "model.json")
-    assert loaded.get_params() == XGBIntervalRegressor(loss="linear_hinge", margin=0.1).get_params()
-    assert loaded.validation_score_.shape == (0,)
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+def test_a_booster_of_another_kind_cannot_be_saved(tmp_path):
+    model = regressor().fit(X, y)
+    model.booster_ = xgboost.train({"objective": "reg:pseudohubererror"}, xgboost.DMatrix(X, label=X[:, 0]), 1)
+    with pytest.raises(TypeError, match="booster_: this kind of booster cannot be saved: expected the objective"):
+        marginwood.save(model, tmp_path / "model.mw")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_saved_model_is_not_loaded_and_named(tmp_path):
-    path = tmp_path / "other.json"
-    with pytest.raises(FileNotFoundError, match=r"other\.json"):
-        XGBIntervalRegressor.load(path)
-    xgboost.train({}, xgboost.DMatrix(X, label=y[:, 0].clip(-1, 1)), 1).save_model(path)
-    saved = regressor().fit(X, y).booster_.save_raw("json")
-    unknown = saved.replace(b"'learning_rate'", b"'speed'")
-    for content in (path.read_bytes(), b"", b"text", b"{}", saved[:-100], unknown):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"path: .*other\.json is not a model that XGBIntervalRegressor saved"):
-            XGBIntervalRegressor.load(path)
+BOOSTER = regressor(n_estimators=2, max_depth=2).fit(X, y)
+
+
+def with_tree(**columns):
+    """The dictionary of a small model of which columns of the first tree are changed: (node, value), or all of it."""
+    state = to_dict(BOOSTER)
+    booster = json.loads(bytes(state["model"]["booster_"]["content"]["items"]))
+    tree = booster["learner"]["gradient_booster"]["model"]["trees"][0]
+    for name, change in columns.items():
+        if isinstance(change, tuple):
+            tree[name][change[0]] = change[1]
+        else:
+            tree[name] = change
+    content = json.dumps(booster).encode()
+    state["model"]["booster_"]["content"] |= {"shape": [len(content)], "items": list(content)}
+    return state
+
+
+DAMAGE = {
+    "a child beyond the tree": ({"left_children": (0, 2**31 - 1)}, "a child lies beyond its tree"),
+    "a negative child": ({"right_children": (0, -7)}, "a child lies beyond its tree"),
+    "the root as a child": ({"left_children": (1, 0)}, "a child lies beyond its tree"),
+    "a child twice": ({"left_children": (0, 2)}, "share a child"),
+    "children in a circle": ({"left_children": (3, 1), "right_children": (3, 2)}, "share a child"),
+    "another parent": ({"parents": (1, 2)}, "do not agree"),
+    "a root with a parent": ({"parents": (0, 1)}, "do not agree"),
+    "one child": ({"right_children": (3, 5)}, "a child lies beyond its tree"),
+    "a feature beyond": ({"split_indices": (0, 5)}, "beyond the 5 of the model"),
+    "a leaf's feature beyond": ({"split_indices": (3, 2**31 - 2)}, "beyond the 5 of the model"),
+    "a threshold that is infinite": ({"split_conditions": (0, inf)}, "list of numbers"),
+    "a leaf that is NaN": ({"base_weights": (3, nan)}, "list of numbers"),
+    "a value beyond 32 bits": ({"split_conditions": (0, 1e39)}, "list of numbers"),
+    "text": ({"split_conditions": (0, "1.5")}, "list of numbers"),
+    "a side that is neither": ({"default_left": (0, 2)}, "default_left"),
+    "a category": ({"split_type": (0, 1)}, "a split by category"),
+    "categories": ({"categories": [1]}, "a split by category"),
+    "a short column": ({"sum_hessian": [1.0]}, "different lengths"),
+    "no nodes": ({name: [] for name in ("split_indices", "left_children")}, "different lengths"),
+    "a column that is a number": ({"left_children": 7}, "expected a list"),
+    "a large whole number": ({"left_children": (0, 10**30)}, "list of whole numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_booster_is_refused_before_xgboost_sees_it(monkeypatch, kind):
+    monkeypatch.setattr(xgboost, "Booster", None)
+    columns, message = DAMAGE[kind]
+    with pytest.raises(ValueError, match=f"damaged: .*{message}"):
+        from_dict(with_tree(**columns))
+
+
+def test_without_xgboost_a_file_of_its_model_says_what_to_install(tmp_path, monkeypatch):
+    marginwood.save(BOOSTER, tmp_path / "model.mw")
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    with pytest.raises(ImportError, match=r'pip install "marginwood\[xgboost\]"'):
+        marginwood.load(tmp_path / "model.mw")
+
+
+def test_a_booster_for_other_features_is_refused():
+    state = with_tree()
+    state["model"]["n_features_in_"] = 4
+    with pytest.raises(ValueError, match="damaged"):
+        from_dict(state)
+
+
+def test_depth_and_threads_mean_what_they_mean_everywhere():
+    unbounded, bounded = (regressor(max_depth=depth, n_estimators=1).fit(X, y) for depth in (None, 2))
+    n_nodes = [len(model.booster_.trees_to_dataframe()) for model in (unbounded, bounded)]
+    assert n_nodes[0] > 7 >= n_nodes[1]
+    config = json.loads(XGBIntervalRegressor(2).fit(X, y).booster_.save_config())
+    assert config["learner"]["generic_param"]["nthread"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -206,8 +271,8 @@ def test_what_is_no_saved_model_is_not_loaded_and_named(tmp_path):
         ("n_estimators", 0, ValueError, 1),
         ("n_estimators", -3, ValueError, 1),
         ("n_estimators", 5.0, TypeError, 1),
-        ("max_depth", -1, ValueError, 0),
-        ("max_depth", 2.0, TypeError, 0),
+        ("max_depth", 0, ValueError, "1 or None"),
+        ("max_depth", 2.0, TypeError, "1 or None"),
         ("max_bin", 1, ValueError, 2),
         ("max_bin", None, TypeError, 2),
         ("n_jobs", 1.5, TypeError, -1),
@@ -220,7 +285,7 @@ def test_counts_are_checked(name, value, error, least):
 
 
 def test_counts_may_be_integers_of_numpy_and_verbose_a_boolean():
-    counts = {name: np.int64(value) for name, value in {"n_estimators": 2, "max_depth": 0, "max_bin": 4}.items()}
+    counts = {name: np.int64(value) for name, value in {"n_estimators": 2, "max_depth": 3, "max_bin": 4}.items()}
     assert regressor(**counts, verbose=False).fit(X, y).n_estimators_ == 2
 
 

@@ -12,7 +12,7 @@ from marginwood import (
     TransformationTree,
     TransformationTreeCV,
 )
-from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
 
@@ -22,7 +22,7 @@ X[::7, 0], X[1::9, 1], X[::11, 2], X[1::13, 2] = nan, nan, inf, -inf
 TREES = [
     MaxMarginIntervalTree(margin=0.2),
     MaxMarginIntervalTreeCV(cv=3, n_margins=2),
-    TransformationTree(alpha=1.0),
+    TransformationTree(significance=1.0),
     TransformationTreeCV(cv=3),
 ]
 ENSEMBLES = [
@@ -49,6 +49,7 @@ def chain(n_splits):
     is_split[-1] = False
     nodes["children_left"] = np.where(is_split, np.arange(len(nodes)) + 1, LEAF)
     nodes["children_right"] = np.where(is_split, np.arange(len(nodes)) + 2, LEAF)
+    nodes["feature"] = np.where(is_split, 0, NO_FEATURE)
     nodes["threshold"] = nodes["value"] = np.arange(len(nodes))
     tree = MaxMarginIntervalTree().fit([[0.0]], [1.0])
     tree.tree_ = IntervalTree(nodes, np.array([False]))

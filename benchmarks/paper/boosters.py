@@ -1,21 +1,22 @@
 """Boosters, tuned alike: ours, XGBoost with our objective, and XGBoost's accelerated failure time models.
 
-A *stage* is a number of rounds, a multiple of `STEP`. Every candidate is trained once on each inner fold and scored
-at all stages; the best candidate and stage are trained again on all training rows. Margins and scales are in units of
-the standard deviation of the training limits.
+Every candidate is trained once on each inner fold and scored after every round (ours) or every fifth (XGBoost's, whose
+predictions start at the first round again); the best candidate and number of rounds are trained again on all training
+rows. Margins and scales are in units of the standard deviation of the training limits.
 """
 
-from functools import partial
-from itertools import product
-
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 
 from benchmarks.boosting import train_aft
-from marginwood import CensoringStratifiedKFold, MaxMarginIntervalBoosting
-from marginwood.losses import hinge_loss, optimal_constant
+from marginwood import MaxMarginIntervalBoostingCV
+from marginwood._paths import Path
+from marginwood._tuning.estimator import SearchCV
+from marginwood.losses import optimal_constant
 
 STEP = 5
 SEED = 0
+FAR = 1e100  # where a model that diverged is taken to predict, so that its error is finite and never the least
 
 
 def spread(y):
@@ -23,32 +24,111 @@ def spread(y):
     return float(y[np.isfinite(y)].std()) or 1.0
 
 
-def native(X, y, X_test, n_rounds, *, margin, **parameters):
-    """Predictions of our booster at every stage."""
-    model = MaxMarginIntervalBoosting(n_rounds, margin=margin * spread(y), random_state=SEED, **parameters).fit(X, y)
-    return np.array(list(model.staged_predict(X_test)))[STEP - 1 :: STEP]
+class XGBoostModel(BaseEstimator):
+    """An adapter of XGBoost to the searches of the package; all rows weigh the same."""
+
+    path_parameter = "n_estimators"
+
+    def fit(self, X, y, _):
+        """Train `n_estimators` rounds."""
+        self.booster_ = self._train(X, y)
+        return self
+
+    def predict(self, X):
+        """The prediction after all rounds."""
+        (prediction,) = self.staged_predict(X, [self.n_estimators])
+        return prediction
+
+    def staged_predict(self, X, ends):
+        """The predictions after some numbers of rounds."""
+        import xgboost
+
+        data = xgboost.DMatrix(_bounded(X), nthread=1)
+        for end in ends:
+            yield self._from_margin(self.booster_.predict(data, iteration_range=(0, int(end))).astype(np.float64))
+
+    @staticmethod
+    def _prepare(rows):
+        return rows
+
+    def _fit_path(self, rows, values):
+        return RoundsPath(clone(self).set_params(n_estimators=int(values[-1])).fit(*rows), values)
 
 
-def xgboost_hinge(X, y, X_test, n_rounds, *, margin, max_features, **parameters):
-    """The same by XGBoost with our objective."""
-    from marginwood.xgb import XGBIntervalRegressor
+class RoundsPath(Path):
+    """The models after every `STEP` rounds."""
 
-    parameters |= {"margin": margin * spread(y), "xgb_params": {"colsample_bynode": max_features}, "random_state": SEED}
-    model = XGBIntervalRegressor(n_rounds, n_jobs=1, **parameters).fit(X, y)
-    return _stages(model.booster_, X_test, n_rounds)
+    def __init__(self, model, values):
+        super().__init__(values, np.arange(len(values)))
+        self._model = model
+
+    def predictions(self, X):
+        """The predictions of every model."""
+        for prediction in self._model.staged_predict(X, self.values):
+            yield np.nan_to_num(prediction, nan=FAR, posinf=FAR, neginf=-FAR)
 
 
-def xgboost_aft(X, y, X_test, n_rounds, *, distribution, scale, learning_rate, max_depth, max_features, subsample):
-    """The same by XGBoost's ``survival:aft``, on targets in units of their spread from the best constant.
+class XGBoostHinge(XGBoostModel):
+    """XGBoost with our objective."""
+
+    def __init__(
+        self, n_estimators=100, *, margin=0.0, learning_rate=0.1, max_depth=3, max_features=1.0, subsample=1.0
+    ):
+        self.n_estimators = n_estimators
+        self.margin = margin
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_features = max_features
+        self.subsample = subsample
+
+    def _train(self, X, y):
+        from marginwood.xgb import XGBIntervalRegressor
+
+        parameters = self.get_params()
+        parameters |= {"xgb_params": {"colsample_bynode": parameters.pop("max_features")}, "random_state": SEED}
+        parameters["margin"] *= spread(y)
+        return XGBIntervalRegressor(n_jobs=1, **parameters).fit(X, y).booster_
+
+    def _from_margin(self, prediction):
+        return prediction
+
+
+class XGBoostAFT(XGBoostModel):
+    """XGBoost's ``survival:aft``, on targets in units of their spread from the best constant.
 
     All boosters start from that constant; XGBoost by itself would start AFT models from the time 0.5.
     """
-    centre, unit = optimal_constant(y).value, spread(y)
-    parameters = {"aft_loss_distribution": distribution, "aft_loss_distribution_scale": scale, "eta": learning_rate}
-    parameters |= {"base_score": 1.0, "subsample": subsample, "colsample_bynode": max_features, "seed": SEED}
-    booster = train_aft(_bounded(X), (y - centre) / unit, n_rounds, max_depth, nthread=1, **parameters)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return centre + unit * np.log(_stages(booster, X_test, n_rounds))
+
+    def __init__(
+        self,
+        n_estimators=100,
+        *,
+        distribution="normal",
+        scale=1.0,
+        learning_rate=0.1,
+        max_depth=3,
+        max_features=1.0,
+        subsample=1.0,
+    ):
+        self.n_estimators = n_estimators
+        self.distribution = distribution
+        self.scale = scale
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_features = max_features
+        self.subsample = subsample
+
+    def _train(self, X, y):
+        self.centre_, self.unit_ = optimal_constant(y).value, spread(y)
+        parameters = {"aft_loss_distribution": self.distribution, "aft_loss_distribution_scale": self.scale}
+        parameters |= {"base_score": 1.0, "eta": self.learning_rate, "subsample": self.subsample, "seed": SEED}
+        parameters["colsample_bynode"] = self.max_features
+        target = (y - self.centre_) / self.unit_
+        return train_aft(_bounded(X), target, self.n_estimators, self.max_depth, nthread=1, **parameters)
+
+    def _from_margin(self, prediction):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.centre_ + self.unit_ * np.log(prediction)
 
 
 def _bounded(X):
@@ -56,28 +136,52 @@ def _bounded(X):
     return np.clip(X, -1e37, 1e37)
 
 
-def _stages(booster, X_test, n_rounds):
-    import xgboost
+class XGBoostCV(SearchCV):
+    """The package's search with an adapter, values of its parameters, and multiples of `STEP` rounds."""
 
-    test = xgboost.DMatrix(_bounded(X_test), nthread=1)
-    ends = range(STEP, n_rounds + 1, STEP)
-    return np.array([booster.predict(test, iteration_range=(0, end)) for end in ends], dtype=np.float64)
+    scoring = "neg_interval_mean_squared_error"
+    selection = "min"
+    n_jobs = None
+    verbose = 0
+    checkpoint = None
+
+    def __init__(self, estimator, axes, *, n_rounds=100, cv=5):
+        self.estimator = estimator
+        self.axes = axes
+        self.n_rounds = n_rounds
+        self.cv = cv
+
+    def _make_points(self, *_):
+        return self._make_grid(self.estimator, self.axes, np.arange(STEP, self.n_rounds + 1, STEP))
 
 
-BOOSTERS = {train.__name__: train for train in (native, xgboost_hinge, xgboost_aft)}
+def native(X, y, *, n_rounds, learning_rate, cv, grid):
+    """The search of our booster."""
+    grid = dict(grid)
+    margins = [share * spread(y) for share in grid.pop("margin")]
+    return MaxMarginIntervalBoostingCV(
+        n_rounds,
+        losses="squared_hinge",
+        margins=margins,
+        grid=grid,
+        learning_rate=learning_rate,
+        n_iter_no_change=None,
+        random_state=SEED,
+        cv=cv,
+    ).fit(X, y)
 
 
-def tuned(X, y, X_test, *, booster, n_rounds, learning_rate, cv, grid):
-    """Predictions, and parameters, of the candidate and stage that cross-validation chooses."""
-    train = partial(BOOSTERS[booster], learning_rate=learning_rate)
-    candidates = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    losses = np.zeros((len(candidates), n_rounds // STEP))
-    for training, held_out in CensoringStratifiedKFold(cv).split(X, y):
-        for row, candidate in enumerate(candidates):
-            stages = train(X[training], y[training], X[held_out], n_rounds, **candidate)
-            # A model that diverged predicts infinities, and its loss is infinite or no number.
-            with np.errstate(invalid="ignore", over="ignore"):
-                losses[row] += [hinge_loss(y[held_out], prediction).sum() for prediction in stages]
-    best, stage = np.unravel_index(np.argmin(np.nan_to_num(losses, nan=np.inf)), losses.shape)
-    chosen = {**candidates[best], "n_rounds": (int(stage) + 1) * STEP}
-    return train(X, y, X_test, **chosen)[-1], chosen
+def _xgboost(model):
+    def search(X, y, *, n_rounds, learning_rate, cv, grid):
+        return XGBoostCV(model(learning_rate=learning_rate), grid, n_rounds=n_rounds, cv=cv).fit(X, y)
+
+    return search
+
+
+BOOSTERS = {"native": native, "xgboost_hinge": _xgboost(XGBoostHinge), "xgboost_aft": _xgboost(XGBoostAFT)}
+
+
+def tuned(X, y, X_test, *, booster, **settings):
+    """Predictions, and parameters, of the candidate and the number of rounds that cross-validation chooses."""
+    search = BOOSTERS[booster](X, y, **settings)
+    return search.predict(X_test), search.best_params_

@@ -1,8 +1,8 @@
 """The methods that are compared, each with all that its tuning depends on.
 
-Methods of the paper choose by 10-fold cross-validation of the interval MSE; boosters by five folds, because they have
-no path that scores many models at the price of one; the forest by its out-of-bag rows. The forest chooses among 16
-candidates, every booster among 32.
+Methods of the paper choose by 10-fold cross-validation of the interval MSE; boosters by five folds, because each of
+their candidates takes as long as many trees; the forest by its out-of-bag rows. The forest chooses among 16
+candidates, every booster among 32 and the number of rounds.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,13 @@ import numpy as np
 from benchmarks.paper import boosters
 from benchmarks.tuning import PROTOCOL
 from marginwood import (
-    IntervalCART,
+    IntervalCARTCV,
     IntervalDummyRegressor,
     L1IntervalRegressionCV,
-    MaxMarginIntervalForest,
+    MaxMarginIntervalForestCV,
     MaxMarginIntervalTreeCV,
     TransformationTreeCV,
 )
-from marginwood.model_selection import margin_grid
 
 MARGINS = (0.0, 0.25, 0.5, 1.0)  # of ensembles, in standard deviations of the limits
 SCALES = (0.125, 0.25, 0.5, 1.0)  # of AFT models, in the same unit
@@ -54,39 +53,35 @@ def _finite(X, X_test):
     ]
 
 
-def _best_of_margins(make, X, y, X_test, n_margins):
-    """The model whose path holds the least cross-validated error, of one per margin."""
+def _linear(X, y, X_test, **settings):
     X, X_test = _finite(X, X_test)
-    models = [make(margin).fit(X, y) for margin in margin_grid(y, n_margins).tolist()]
-    best = min(models, key=lambda model: model.mse_path_.mean(axis=1).min())
-    return best.predict(X_test), {"margin": best.margin, "alpha": best.alpha_}
+    model = L1IntervalRegressionCV(margins="auto", **settings).fit(X, y)
+    return model.predict(X_test), model.best_params_
 
 
-def _linear(X, y, X_test, *, n_margins, cv):
-    return _best_of_margins(lambda margin: L1IntervalRegressionCV(margin=margin, cv=cv), X, y, X_test, n_margins)
+def _cart(X, y, X_test, **settings):
+    X, X_test = _finite(X, X_test)
+    return _tuned_tree(IntervalCARTCV(margins="auto", random_state=0, **settings), X, y, X_test)
 
 
-def _cart(X, y, X_test, *, n_margins, cv, max_depth):
-    def make(margin):
-        return IntervalCART(margin=margin, cv=cv, max_depth=max_depth)
-
-    return _best_of_margins(make, X, y, X_test, n_margins)
-
-
-def _transformation_tree(X, y, X_test, *, cv):
-    model = TransformationTreeCV(cv=cv).fit(X, y)
-    return model.predict(X_test), {"alpha": model.alpha_, "n_leaves": model.get_n_leaves()}
+def _transformation_tree(X, y, X_test, **settings):
+    return _tuned_tree(TransformationTreeCV(**settings), X, y, X_test)
 
 
 def _tree(X, y, X_test, **settings):
-    model = MaxMarginIntervalTreeCV(**settings).fit(X, y)
-    return model.predict(X_test), {**model.best_params_, "n_leaves": model.get_n_leaves()}
+    return _tuned_tree(MaxMarginIntervalTreeCV(anchors=(0.0,), **settings), X, y, X_test)
 
 
-def _forest(X, y, X_test, *, n_trees, margins, **grid):
+def _tuned_tree(search, X, y, X_test):
+    search.fit(X, y)
+    return search.predict(X_test), {**search.best_params_, "n_leaves": search.get_n_leaves()}
+
+
+def _forest(X, y, X_test, *, n_trees, margins, grid):
     margins = [share * boosters.spread(y) for share in margins]
-    model = MaxMarginIntervalForest(n_trees, random_state=0).tune_oob(X, y, margins=margins, **grid)
-    return model.predict(X_test), {name: getattr(model, name) for name in ("margin", *grid)}
+    search = MaxMarginIntervalForestCV(n_trees, losses="squared_hinge", margins=margins, grid=grid, random_state=0)
+    search.fit(X, y)
+    return search.predict(X_test), search.best_params_
 
 
 def _booster(group, name, **grid):
@@ -105,7 +100,7 @@ METHODS = {
     "forest": Method(
         "ours",
         _forest,
-        {"n_trees": 100, "margins": MARGINS, "min_samples_leaf": (1, 5), "max_features": SHARES},
+        {"n_trees": 100, "margins": MARGINS, "grid": {"min_samples_leaf": (1, 5), "max_features": SHARES}},
     ),
     "boosting": _booster("ours", "native", margin=MARGINS),
     "XGBoost hinge": _booster("ours", "xgboost_hinge", margin=MARGINS),

@@ -131,9 +131,21 @@ class Fitted(NamedTuple):
 
     def transform(self, X: Any) -> FloatArray:
         """X as the estimator sees it: after the steps, checked."""
+        return check_features(self.own, self.after_steps(X))
+
+    def predicts(self, what: str) -> bool:
+        """Whether the estimator has a method ``predict_`` of that name, as "quantile"."""
+        return hasattr(self.estimator, f"predict_{what}")
+
+    def predict(self, what: str, X: Any, *arguments: Any) -> Any:
+        """What that method says of rows before the steps; a pipeline itself passes on ``predict`` alone."""
+        return getattr(self.estimator, f"predict_{what}")(self.after_steps(X), *arguments)
+
+    def after_steps(self, X: Any) -> Any:
+        """X as the steps leave it, which may still hold words."""
         for step in self.steps:
             X = step.transform(X)
-        return check_features(self.own, X)
+        return X
 
     def feature_names(self, given: Any = None) -> list[str]:
         """The names of the estimator's features: those given, those it saw, or those that the steps give."""

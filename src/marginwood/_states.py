@@ -1,7 +1,9 @@
 """Fitted estimators as *plain states*: dicts, lists, tuples, strings, numbers and arrays, and nothing else.
 
-An object becomes a dict with its class's name under ``CLASS``. On the way back only the classes of `ESTIMATORS` are
-made, without calling anything that the state names, and each node table is checked before a kernel sees it.
+An object becomes a dict with the name of its kind under ``CLASS``: an estimator of the package its class and its
+attributes, a node table its columns, a pipeline its steps, a booster of XGBoost its bytes. On the way back only
+classes of the package are made, without calling anything that the state names, and whatever compiled code reads is
+checked first.
 """
 
 from __future__ import annotations
@@ -9,37 +11,50 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import pkgutil
 import warnings
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.pipeline import Pipeline
 
-from marginwood._core.nodes import LEAF, NODE_DTYPE
+from marginwood._archive import ArchiveError, load_transformer
+from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
+from marginwood._support.checks import is_integer
 from marginwood._trees.table import IntervalTree
+from marginwood.xgb._boosters import booster_from_bytes, booster_to_bytes
 
-__all__ = ["ESTIMATORS", "decode_model", "encode"]
+__all__ = ["CLASS", "decode_model", "encode", "known_classes"]
 
-# Every estimator that can be saved, and its module.
-ESTIMATORS = {
-    "CensoringStratifiedKFold": "_tuning.splitters",
-    "IntervalCART": "_baselines.cart",
-    "IntervalDummyRegressor": "_baselines.dummy",
-    "L1IntervalRegression": "_linear.l1",
-    "L1IntervalRegressionCV": "_tuning.linear",
-    "MaxMarginIntervalBoosting": "_trees.boosting",
-    "MaxMarginIntervalForest": "_trees.forest",
-    "MaxMarginIntervalTree": "_trees.tree",
-    "MaxMarginIntervalTreeCV": "_tuning.tree",
-    "TransformationTree": "_baselines.transformation",
-    "TransformationTreeCV": "_tuning.transformation",
-}
 CLASS = "__class__"
 MAX_FEATURES = 10_000_000
-MAX_JOBS = 1024
+# What matters to `fit` only and is an object: which of its arguments scikit-learn passes on.
+LEFT_OUT = {"_metadata_request"}
 
+ByteArray = npt.NDArray[np.uint8]
 Nodes = npt.NDArray[np.void]
+
+
+@cache
+def known_classes() -> dict[str, type[Any]]:
+    """Every class that a state may name: the estimators and splitters of the package, by their names."""
+    package = importlib.import_module(__name__.partition(".")[0])
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+    waiting: list[type[Any]] = [BaseEstimator, BaseCrossValidator]
+    found: dict[str, type[Any]] = {}
+    while waiting:
+        for cls in waiting.pop().__subclasses__():
+            waiting.append(cls)
+            if cls.__module__.startswith(f"{package.__name__}."):
+                found[cls.__name__] = cls
+    return found
 
 
 def encode(value: Any, name: str = "model") -> Any:
@@ -50,8 +65,11 @@ def encode(value: Any, name: str = "model") -> Any:
         return value
     if type(value) in (list, tuple):
         return type(value)(encode(item, f"{name}[{idx}]") for idx, item in enumerate(value))
-    if type(value) is dict and all(type(key) is str and key != CLASS for key in value):
-        return {key: encode(item, f"{name}[{key!r}]") for key, item in value.items()}
+    if type(value) is dict:
+        items = {key: encode(item, f"{name}[{key!r}]") for key, item in value.items()}
+        if all(type(key) is str and key != CLASS for key in items):
+            return items
+        return {CLASS: "dict", "items": [(encode(key, name), item) for key, item in items.items()]}
     if type(value) is np.ndarray:
         if value.dtype != object:
             return value.copy()
@@ -59,12 +77,13 @@ def encode(value: Any, name: str = "model") -> Any:
             return {CLASS: "ndarray", "items": encode(value.tolist(), name)}
     if isinstance(value, IntervalTree):
         return {CLASS: "IntervalTree", "nodes": value.nodes.copy(), "saw_missing": value.saw_missing.copy()}
-    if type(value) is DecisionTreeRegressor:
-        return _encode_cart(value)
-    if ESTIMATORS.get(type(value).__name__) == type(value).__module__.removeprefix("marginwood."):
+    if isinstance(value, Pipeline):
+        return _encode_pipeline(value, name)
+    if type(value).__module__.startswith("xgboost.") and type(value).__name__ == "Booster":
+        return {CLASS: "Booster", "content": booster_to_bytes(value)}
+    if known_classes().get(type(value).__name__) is type(value):
         return _encode_estimator(value, name)
-    own = " It has a method save of its own." if hasattr(value, "save") else ""
-    raise TypeError(f"{name}: a {type(value).__module__}.{type(value).__name__} cannot be saved.{own}")
+    raise TypeError(f"{name}: a {type(value).__module__}.{type(value).__name__} cannot be saved.")
 
 
 def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
@@ -72,6 +91,8 @@ def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
     parameters = inspect.signature(type(estimator)).parameters
     state: dict[str, Any] = {CLASS: type(estimator).__name__}
     for key, value in vars(estimator).items():
+        if key in LEFT_OUT:
+            continue
         try:
             state[key] = encode(value, f"{name}.{key}")
         except TypeError:
@@ -81,114 +102,186 @@ def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
     return state
 
 
-def _encode_cart(tree: DecisionTreeRegressor) -> dict[str, Any]:
-    inner = tree.tree_.__getstate__()
+def _encode_pipeline(pipeline: Pipeline, name: str) -> dict[str, Any]:
+    """The steps before the last as archives of skops; which folder caches them matters to `fit` only."""
+    (*before, (last, model)) = pipeline.steps
     return {
-        CLASS: "DecisionTreeRegressor",
-        "parameters": {key: encode(value) for key, value in tree.get_params().items() if key != "random_state"},
-        "nodes": inner["nodes"].copy(),
-        "values": inner["values"].copy(),
-        "max_depth": int(inner["max_depth"]),
-        "n_features": int(tree.n_features_in_),
+        CLASS: "Pipeline",
+        "steps": [(step, _encode_step(value, f"{name}.steps: {step!r}")) for step, value in before],
+        "last": last,
+        "model": encode(model, f"{name}.steps: {last!r}"),
     }
 
 
+def _encode_step(step: Any, name: str) -> str | ByteArray:
+    import skops.io
+
+    if step is None or isinstance(step, str):
+        return "passthrough"
+    try:
+        content = skops.io.dumps(step)
+        load_transformer(content)
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0]
+        raise TypeError(
+            f"{name}: this step of the pipeline cannot be saved: {reason} Steps before the model may hold what "
+            "skops.io trusts by default: transformers of scikit-learn, without functions of your own."
+        ) from error
+    return np.frombuffer(content, dtype=np.uint8)
+
+
 def decode_model(state: Any) -> Any:
-    """The fitted estimator of a plain state; raises ValueError unless it is sound and predicts."""
+    """The fitted estimator of a plain state; raises unless it is sound and predicts."""
+    if isinstance(state, dict) and state.get(CLASS) == "Pipeline":
+        return _decode(state)  # its last step comes here again
     n_features = state.get("n_features_in_") if isinstance(state, dict) else None
     if type(n_features) is not int or not 1 <= n_features <= MAX_FEATURES:
         raise ValueError(f"a model needs n_features_in_ between 1 and {MAX_FEATURES}, got {n_features!r:.60}.")
-    model = _decode(state, n_features)
+    model = _decode(state)
     if not hasattr(model, "predict"):
         raise ValueError(f"expected a model, got {type(model).__name__}.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        prediction = np.asarray(model.predict(np.zeros((2, n_features))))
-    if len(prediction) != 2 or prediction.dtype.kind != "f":
-        raise ValueError("the model's predictions are not numbers.")
+    for n_rows in (2, 3):  # an attribute that should be a number may be an array that happens to fit two rows
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            prediction = np.asarray(model.predict(np.zeros((n_rows, n_features))))
+        if prediction.shape != (n_rows,) or prediction.dtype.kind != "f" or np.isnan(prediction).any():
+            raise ValueError("the model's predictions are not numbers.")
     return model
 
 
-def _decode(state: Any, n_features: int) -> Any:
+def _decode(state: Any) -> Any:
     if isinstance(state, list | tuple):
-        return type(state)(_decode(item, n_features) for item in state)
+        return type(state)(_decode(item) for item in state)
     if not isinstance(state, dict):
         return state
-    content = {key: _decode(value, n_features) for key, value in state.items() if key != CLASS}
-    kind = state.get(CLASS)
     if CLASS not in state:
-        return content
-    if kind == "ndarray":
-        array = np.empty(len(content["items"]), dtype=object)
-        array[:] = content["items"]
-        return array
-    if kind == "IntervalTree":
-        return _decode_tree(content, n_features)
-    if kind == "DecisionTreeRegressor":
-        return _decode_cart(content, n_features)
-    if not isinstance(kind, str) or kind not in ESTIMATORS:
-        raise ValueError(f"{kind!r:.60} is no class of a model.")
-    if content.get("n_features_in_", n_features) != n_features:
-        raise ValueError("parts of the model have different numbers of features.")
-    if not isinstance(content.get("tree_"), IntervalTree | None):
+        return {key: _decode(value) for key, value in state.items()}
+    kind = state[CLASS]
+    if not isinstance(kind, str):
+        raise ValueError(f"{kind!r:.60} is not a class of a model.")
+    content = {key: value for key, value in state.items() if key != CLASS}
+    if kind in DECODERS:
+        return DECODERS[kind](**content)
+    if kind not in known_classes():
+        raise ValueError(f"{kind!r:.60} is not a class of a model.")
+    return _decode_estimator(known_classes()[kind], {key: _decode(value) for key, value in content.items()})
+
+
+def _decode_dict(items: Any) -> dict[Any, Any]:
+    return {_decode(key): _decode(value) for key, value in items}
+
+
+def _decode_objects(items: Any) -> npt.NDArray[Any]:
+    array = np.empty(len(items), dtype=object)
+    array[:] = _decode(items)
+    return array
+
+
+def _decode_estimator(cls: type[Any], content: dict[str, Any]) -> Any:
+    """An estimator with these attributes; its parts must agree on the number of features."""
+    n_features = content.get("n_features_in_")
+    tree = content.get("tree_")
+    if not isinstance(tree, IntervalTree | None):
         raise ValueError("a tree has no node table.")
-    if content.get("n_jobs") is not None:
-        content["n_jobs"] = min(content["n_jobs"], MAX_JOBS)  # whatever the file says
-    cls = getattr(importlib.import_module(f"marginwood.{ESTIMATORS[kind]}"), kind)
-    estimator = cls.__new__(cls)
+    if tree is not None and tree.n_features != n_features:
+        raise ValueError(f"a node table is for {tree.n_features} features, and its tree for {n_features!r:.60}.")
+    # XGBoost would take features that are not there for missing ones.
+    if "booster_" in content and content["booster_"].num_features() != n_features:
+        raise ValueError(f"a booster is for other features than its model, which is for {n_features!r:.60}.")
+    if "feature_names_in_" in content:
+        _check_names(content["feature_names_in_"], n_features)
+    n_jobs = content.get("n_jobs")
+    if n_jobs is not None:
+        if not is_integer(n_jobs):
+            raise ValueError(f"n_jobs: expected an integer or None, got {n_jobs!r:.60}.")
+        if n_jobs > (os.cpu_count() or 1):
+            content["n_jobs"] = -1  # all processors of this machine, not as many threads as a file says
+    estimator: Any = object.__new__(cls)
     vars(estimator).update(content)
     return estimator
 
 
-def _decode_tree(content: dict[str, Any], n_features: int) -> IntervalTree:
-    saved, saw_missing = content["nodes"], content["saw_missing"]
-    if saved.dtype.names != NODE_DTYPE.names or any(
-        saved.dtype[name] != NODE_DTYPE[name] for name in saved.dtype.names
+def _check_names(names: Any, n_features: Any) -> None:
+    is_array = isinstance(names, np.ndarray) and names.ndim == 1
+    if not is_array or len(names) != n_features or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature_names_in_: expected an array of {n_features!r:.60} strings.")
+
+
+def _decode_pipeline(steps: Any, last: Any, model: Any) -> Pipeline:
+    before = [(name, _decode_step(step)) for name, step in steps]
+    names = [*(name for name, _ in before), last]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError("the steps of a pipeline need names, one each.")
+    return Pipeline([*before, (last, decode_model(model))])
+
+
+def _decode_step(step: Any) -> Any:
+    if isinstance(step, str) and step == "passthrough":
+        return step
+    transformer = load_transformer(_as_bytes(step))
+    if not isinstance(transformer, BaseEstimator) or not hasattr(transformer, "transform"):
+        raise ArchiveError(f"expected a transformer, got {type(transformer).__name__}.")
+    return transformer
+
+
+def _as_bytes(content: Any) -> bytes:
+    if not isinstance(content, np.ndarray) or content.dtype != np.uint8 or content.ndim != 1:
+        raise ValueError("expected bytes.")
+    return content.tobytes()
+
+
+def _decode_tree(nodes: Any, saw_missing: Any) -> IntervalTree:
+    if nodes.dtype.names != NODE_DTYPE.names or any(
+        nodes.dtype[name] != NODE_DTYPE[name] for name in nodes.dtype.names
     ):
         raise ValueError(f"a node table needs the columns {NODE_DTYPE.names}.")
-    if saw_missing.dtype != np.bool_ or saw_missing.shape != (n_features,):
-        raise ValueError("saw_missing needs one boolean per feature.")
-    _check_nodes(saved, saved["children_left"], saved["children_right"], saved["feature"], n_features)
-    if np.isnan(saved["threshold"]).any():
-        raise ValueError("a threshold is NaN.")
-    splits = saved["children_left"] != LEAF
-    if (saved["children_right"] != saved["children_left"] + 1)[splits].any():
-        raise ValueError("a node's children are not neighbours.")
-    # The file does not keep the alignment of the table, which kernels are compiled for.
-    nodes = np.empty(len(saved), NODE_DTYPE)
-    for name in NODE_DTYPE.names or ():
-        nodes[name] = saved[name]
-    return IntervalTree(nodes, saw_missing)
-
-
-def _decode_cart(content: dict[str, Any], n_features: int) -> DecisionTreeRegressor:
-    """scikit-learn's tree with checked nodes; a stump lends the class, which is private."""
-    tree = DecisionTreeRegressor(**content["parameters"])
-    nodes, values = content["nodes"], content["values"]
-    stump = DecisionTreeRegressor(max_depth=1).fit(np.zeros((2, n_features)), np.zeros(2))
-    expected = stump.tree_.__getstate__()["nodes"].dtype
-    if nodes.dtype != expected or content["n_features"] != n_features:
-        raise ValueError("the tree was made by another version of scikit-learn, or is damaged.")
-    _check_nodes(nodes, nodes["left_child"], nodes["right_child"], nodes["feature"], n_features)
-    if values.dtype != np.float64 or values.shape != (len(nodes), 1, 1):
-        raise ValueError("a tree needs one value per node.")
-    inner = type(stump.tree_)(n_features, np.ones(1, dtype=np.intp), 1)
-    depth = min(max(int(content["max_depth"]), 0), len(nodes))
-    inner.__setstate__({"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values})
-    vars(tree).update(vars(stump) | {"tree_": inner} | content["parameters"])
-    return tree
-
-
-def _check_nodes(nodes: Nodes, left: Any, right: Any, feature: Any, n_features: int) -> None:
-    """Raise unless every split has a feature and two children further down that no other split has."""
     if nodes.ndim != 1 or not len(nodes):
         raise ValueError("a node table needs one row per node, and at least one.")
-    splits = np.flatnonzero(left != LEAF)
-    children = np.concatenate([left[splits], right[splits]]).astype(np.int64)
-    parents = np.concatenate([splits, splits])
-    if (children <= parents).any() or (children >= len(nodes)).any():
+    if saw_missing.dtype != np.bool_ or saw_missing.ndim != 1 or not 1 <= len(saw_missing) <= MAX_FEATURES:
+        raise ValueError("saw_missing: expected one boolean per feature.")
+    _check_links(nodes)
+    _check_splits(nodes, len(saw_missing))
+    # The file does not keep the alignment of the table, which kernels are compiled for.
+    aligned = np.empty(len(nodes), NODE_DTYPE)
+    for name in NODE_DTYPE.names or ():
+        aligned[name] = nodes[name]
+    return IntervalTree(aligned, saw_missing)
+
+
+def _check_links(nodes: Nodes) -> None:
+    """Raise unless the root is the first row and every other node is a child of one split before it."""
+    splits = np.flatnonzero(nodes["children_left"] != LEAF)
+    left = nodes["children_left"][splits].astype(np.int64)
+    if (left <= splits).any() or (left + 1 >= len(nodes)).any():
         raise ValueError("children of a node point backwards or beyond the table.")
-    if len(np.unique(children)) != len(children):
-        raise ValueError("two nodes share a child.")
-    if (feature[splits] < 0).any() or (feature[splits] >= n_features).any():
+    if (nodes["children_right"][splits] != left + 1).any():
+        raise ValueError("a node's children are not neighbours.")
+    if len(np.unique(left)) < len(left) or 2 * len(splits) + 1 != len(nodes):
+        raise ValueError("a node has no parent, or two nodes share a child.")
+
+
+def _check_splits(nodes: Nodes, n_features: int) -> None:
+    """Raise unless all fields hold what growing writes: kernels read the features of leaves, too."""
+    is_leaf = nodes["children_left"] == LEAF
+    feature = nodes["feature"]
+    if (nodes["children_right"][is_leaf] != LEAF).any() or (feature[is_leaf] != NO_FEATURE).any():
+        raise ValueError("a leaf has a child or a feature.")
+    if (feature[~is_leaf] < 0).any() or (feature[~is_leaf] >= n_features).any():
         raise ValueError(f"a split uses a feature beyond the {n_features} of the model.")
+    if not np.isin(nodes["missing_go_to_left"], (0, 1)).all():
+        raise ValueError("missing_go_to_left: expected 0 or 1.")
+    for name in ("threshold", "value", "value_low", "value_high", "impurity", "weighted_n_node_samples"):
+        if np.isnan(nodes[name]).any():
+            raise ValueError(f"a node's {name} is NaN.")
+    if (nodes["n_node_samples"] < 0).any() or (nodes["weighted_n_node_samples"] < 0).any():
+        raise ValueError("a node has fewer than 0 samples.")
+
+
+# What makes objects that are not estimators, by their names in a state; the arguments are the other entries.
+DECODERS: dict[str, Callable[..., Any]] = {
+    "Booster": lambda content: booster_from_bytes(_as_bytes(content)),
+    "IntervalTree": _decode_tree,
+    "Pipeline": _decode_pipeline,
+    "dict": _decode_dict,
+    "ndarray": _decode_objects,
+}

@@ -322,8 +322,11 @@ def _columns(**arguments: Any) -> list[FloatArray]:
 def _pandas_intervals(y: Any) -> Any:
     """Return the pandas IntervalArray inside a pandas object of intervals, else None."""
     dtype = getattr(y, "dtype", None)
-    categories = getattr(getattr(dtype, "categories", None), "dtype", None)
+    categories: Any = getattr(getattr(dtype, "categories", None), "dtype", None)
     if type(categories).__name__ == "IntervalDtype":
+        # pandas cannot cast to intervals of whole numbers if a value lies in none, which is NaN.
+        if getattr(categories.subtype, "kind", "") in "iu":
+            categories = type(categories)("float64", categories.closed)
         y = y.astype(categories)
     elif type(dtype).__name__ != "IntervalDtype":
         return None
@@ -383,7 +386,7 @@ def _check_rows(values: FloatArray, name: str) -> None:
     raise_first(too_large, f"{name}: limits beyond {LARGEST_LIMIT:g}", advice, **ends)
 
 
-def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: FloatArray) -> None:
+def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: npt.NDArray[Any]) -> None:
     """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

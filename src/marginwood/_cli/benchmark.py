@@ -1,4 +1,4 @@
-"""Compare tree, forest, boosting, linear model and constant on your data by cross-validation.
+"""Compare tree, forest, boosting, linear model, XGBoost and constant on your data by cross-validation.
 
 Each model is tuned on the training folds, as by marginwood tune. If the data are a folder with a folds.csv, these are
 the folds. Prints a table and saves a picture.
@@ -18,17 +18,26 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._cli import evaluate
 from marginwood._cli.data import Data, add_data, add_features, add_target, read_data
 from marginwood._cli.errors import DataError
-from marginwood._cli.models import TUNED, count, jobs, make_model, tune_model
+from marginwood._cli.models import MODELS, available_models, count, fit_model, jobs, make_tuned
 from marginwood._support.files import check_place, write_whole
 from marginwood._tuning.selection import spread
 from marginwood._tuning.splitters import CensoringStratifiedKFold
 from marginwood.intervals import FloatArray
-from marginwood.metrics import interval_d2_score
+from marginwood.metrics import (
+    interval_accuracy,
+    interval_d2_score,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
 
-METRICS = {**evaluate.METRICS, "D2": interval_d2_score}
+METRICS = {
+    "MSE": interval_mean_squared_error,
+    "MAE": interval_mean_absolute_error,
+    "inside": interval_accuracy,
+    "D2": interval_d2_score,
+}
 
 log = logging.getLogger("marginwood")
 
@@ -36,7 +45,13 @@ log = logging.getLogger("marginwood")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     add_data(parser)
-    parser.add_argument("--models", nargs="+", choices=list(TUNED), default=list(TUNED), help="what to compare")
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        choices=list(MODELS),
+        default=available_models(),
+        help="what to compare (default: all but auto)",
+    )
     parser.add_argument("--cv", metavar="N", type=count, help="number of folds (default: folds.csv, or 5)")
     parser.add_argument("--out", metavar="FILE", default="benchmark.png", help="picture (default: benchmark.png)")
     parser.add_argument("--n-jobs", metavar="N", type=jobs, help="number of threads, -1 for one per processor")
@@ -75,12 +90,11 @@ def _splits(data: Data, n_folds: int | None) -> list[Any]:
 
 def _score(name: str, data: Data, splits: list[Any], n_jobs: int | None) -> FloatArray:
     """All metrics of a model and the seconds of its training, one row per fold."""
-    cls, defaults = TUNED[name]
     scores = np.empty((len(splits), len(METRICS) + 1))
     for fold, (train, test) in enumerate(splits):
-        model = make_model(name, cls, {}, n_jobs=n_jobs, **defaults)
+        model = make_tuned(name, {}, n_jobs=n_jobs)
         start = time.perf_counter()
-        tune_model(model, data.X[train], data.y[train], data.names)
+        fit_model(model, data.X[train], data.y[train], data.names)
         seconds, prediction = time.perf_counter() - start, model.predict(data.X[test])
         scores[fold] = [*(metric(data.y[test], prediction) for metric in METRICS.values()), seconds]
         log.info("%s: fold %d of %d, MSE %.4g", name, fold + 1, len(splits), scores[fold, 0])

@@ -11,13 +11,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
 from marginwood.datasets import FOLDER_FILES, check_folds
 from marginwood.intervals import FloatArray, IntArray, censoring_kind, from_events, make_intervals
 
-__all__ = ["TEXT_HINT", "Data", "add_data", "add_features", "add_target", "open_features", "read_data"]
+__all__ = [
+    "TEXT_HINT",
+    "Data",
+    "add_data",
+    "add_features",
+    "add_target",
+    "encodes_text",
+    "open_features",
+    "read_data",
+    "read_data_for",
+]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
 TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
@@ -26,11 +37,14 @@ log = logging.getLogger("marginwood")
 
 
 class Data(NamedTuple):
-    """Rows to learn from or to score; `target` holds the options that name the target columns."""
+    """Rows to learn from or to score; `target` holds the options that name the target columns.
+
+    `X` is an array, or a frame of polars for a model that encodes text.
+    """
 
     source: str
     names: list[str]
-    X: FloatArray
+    X: Any
     y: FloatArray
     target: dict[str, str]
     folds: IntArray | None
@@ -81,8 +95,10 @@ def named_target(args: argparse.Namespace) -> dict[str, str]:
     return given
 
 
-def read_data(args: argparse.Namespace, default_target: dict[str, str] | None = None) -> Data:
-    """Read features and target as the options say."""
+def read_data(
+    args: argparse.Namespace, default_target: dict[str, str] | None = None, *, encodes_text: bool = False
+) -> Data:
+    """Read features and target as the options say; for a model that encodes text, the features as a frame."""
     target = named_target(args) or default_target or {}
     folder, folds = Path(args.data), None
     if args.data != "-" and folder.is_dir():
@@ -105,9 +121,21 @@ def read_data(args: argparse.Namespace, default_target: dict[str, str] | None = 
         raise DataError(f"{targets.source}: no rows below the header")
     y = _read_target(targets, target)
     names = _feature_names(args, features, target.values() if features is targets else ())
-    X = features.numbers(names, TEXT_HINT)
+    X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
     log.info("%s: %d rows, %d features", features.source, len(X), len(names))
     return Data(args.data, names, X, y, target, folds)
+
+
+def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
+    """Read the features of a saved model, and the target that the options or its file name."""
+    args.features, args.drop = header["feature_names"], []
+    is_frame = args.features is not None and encodes_text(model)
+    return read_data(args, default_target=header["notes"].get("target"), encodes_text=is_frame)
+
+
+def encodes_text(model: Any) -> bool:
+    """Whether a model takes columns of text: it is a pipeline, or holds one."""
+    return any(isinstance(part, Pipeline) for part in (model, *model.get_params().values()))
 
 
 def open_features(path: str) -> Table:

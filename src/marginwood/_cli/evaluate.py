@@ -1,7 +1,11 @@
 """Score a model on data whose intervals are known, beside the best constant for these data.
 
 Errors are distances from predictions to intervals, 0 inside. D2 is the share of the constant's squared error that
-the model saves. The target's columns are those of the training data, unless others are named.
+the model saves. The concordance index is the share of pairs of rows that are predicted in the right order, the AUC
+that of the target-interval ROC. A model that predicts distributions is scored by them, too, beside the estimate of
+Turnbull (of Kaplan and Meier, if rows are right-censored) for these data: of log loss, CRPS and integrated Brier score,
+less is better, and a small p-value of D-calibration says that probabilities are wrong. The target's columns are those
+of the training data, unless others are named.
 
 Example:
   marginwood evaluate tree.mw test.csv
@@ -10,26 +14,13 @@ Example:
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
-
-from marginwood._cli.data import Data, add_data, add_target, read_data
+from marginwood._cli.data import add_data, add_target, read_data_for
+from marginwood._fitted import read
 from marginwood._persistence import load_with_header
-from marginwood.intervals import FloatArray, censoring_kind
-from marginwood.losses import optimal_constant
-from marginwood.metrics import (
-    interval_accuracy,
-    interval_d2_score,
-    interval_mean_absolute_error,
-    interval_mean_squared_error,
-)
-
-METRICS = {
-    "MSE": interval_mean_squared_error,
-    "MAE": interval_mean_absolute_error,
-    "inside": interval_accuracy,
-}
+from marginwood.metrics import error_table
+from marginwood.metrics._summary import Score, summarise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,28 +31,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Read, predict, print the table."""
+    """Read, predict, print the tables."""
     model, header = load_with_header(args.model)
-    args.features, args.drop = header["feature_names"], []
-    data = read_data(args, default_target=header["notes"].get("target"))
-    for line in score_lines(data, model):
-        print(line)
+    data = read_data_for(args, model, header)
+    fitted, prediction = read(model), model.predict(data.X)
+    print(error_table(data.y, prediction))
+    distribution = fitted.predict("distribution", data.X) if fitted.predicts("distribution") else None
+    print("", *score_lines(summarise(data.y, prediction, distribution)), sep="\n")
 
 
-def score_lines(data: Data, model: Any) -> list[str]:
-    """A header, a line for all rows and one per kind of censoring."""
-    prediction = model.predict(data.X)
-    constant = np.full(len(data.y), optimal_constant(data.y).value)
-    kinds = censoring_kind(data.y)
-    lines = [f"{'':14}{'rows':>9}" + "".join(f"{name:>12}{'constant':>12}" for name in METRICS) + f"{'D2':>9}"]
-    groups = {"all": np.full(len(kinds), True)} | {kind: kinds == kind for kind in np.unique(kinds).tolist()}
-    for name, rows in groups.items():
-        cells = _cells(data.y[rows], prediction[rows], constant[rows])
-        d2 = f"{interval_d2_score(data.y, prediction):9.3f}" if name == "all" else ""
-        lines.append(f"{name:14}{rows.sum():9d}{cells}{d2}")
-    return lines
-
-
-def _cells(y: FloatArray, prediction: FloatArray, constant: FloatArray) -> str:
-    cells = [metric(y, values) for metric in METRICS.values() for values in (prediction, constant)]
-    return "".join(f"{cell:12.4g}" for cell in cells)
+def score_lines(scores: list[Score]) -> Iterator[str]:
+    """A header, and a line per score."""
+    yield f"{'':23}{'model':>12}{'constant':>12}"
+    for score in scores:
+        values = [score.model, score.constant]
+        cells = "".join(f"{'-' if value is None else f'{value:.4g}':>12}" for value in values)
+        yield f"{score.name:23}{cells}{f'  not defined: {score.reason}' if score.reason else ''}"

@@ -11,7 +11,7 @@ import argparse
 import logging
 
 from marginwood._cli.data import add_data, add_features, add_target, read_data
-from marginwood._cli.models import MODELS, add_model, fit_model, given_options, make_model
+from marginwood._cli.models import add_model, fit_model, given_options, make_model
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Read, train, save."""
-    model = make_model(args.model, MODELS[args.model], given_options(args), verbose=int(not args.quiet))
+    model = make_model(args.model, given_options(args), verbose=int(not args.quiet))
     check_place(args.out)
     data = read_data(args)
     model = fit_model(model, data.X, data.y, data.names)

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 bad data or a failed write, 2 bad usage, 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -75,16 +76,23 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns its exit code."""
-    args = make_parser().parse_args(argv)
+    _open_streams()
+    try:
+        return _run(make_parser().parse_args(argv))
+    except KeyboardInterrupt:
+        return _fail(130, "interrupted", debug=False)
+    finally:
+        _give_up_output()
+
+
+def _run(args: argparse.Namespace) -> int:
     _set_up_messages(args.quiet)
     try:
         COMMANDS[args.command].run(args)
         sys.stdout.flush()
     except UsageError as error:
         return _fail(2, f"{error} (see marginwood {args.command} --help)", args.debug)
-    except BrokenPipeError:
-        # The reader has had enough. What is left in the buffer must not be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader has had enough
         return 1
     except KeyboardInterrupt:
         return _fail(130, "interrupted", args.debug)
@@ -103,11 +111,34 @@ def _fail(code: int, message: str, debug: bool) -> int:
 
 def _describe(error: Exception) -> str:
     """One line: what the message of a known error says; an unexpected one gets its name too."""
+    if isinstance(error, OSError) and error.errno == errno.EBADF and not error.filename:
+        return "standard output is closed"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(str(error).split())
-    known = isinstance(error, ValueError | OSError | TypeError) and text
+    known = isinstance(error, ValueError | OSError | TypeError | ImportError) and text
     return text if known else f"{type(error).__name__}: {text} (--debug shows where)"
+
+
+def _open_streams() -> None:
+    """Open what the caller has closed (``>&-``), or files would get the numbers of the streams and what they print.
+
+    Nothing can be read from stdin and nothing can be written to stdout, which is an error; messages are lost.
+    """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _give_up_output() -> None:
+    """Drop what stdout does not take, or Python would try again at exit and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _set_up_messages(quiet: bool) -> None:

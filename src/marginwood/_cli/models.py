@@ -1,9 +1,11 @@
-"""The models of ``--model``, their options, and how each of them is tuned."""
+"""The models of ``--model``, the estimators behind them, and their options."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -11,35 +13,67 @@ import numpy as np
 
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._cli.errors import UsageError
+from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
+from marginwood._tuning.boosting import MaxMarginIntervalBoostingCV
+from marginwood._tuning.forest import MaxMarginIntervalForestCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.intervals import FloatArray
+from marginwood.xgb import XGBIntervalRegressor
 
-__all__ = ["MODELS", "TUNED", "add_model", "count", "fit_model", "given_options", "make_model", "tune_model"]
+__all__ = [
+    "MODELS",
+    "add_model",
+    "available_models",
+    "count",
+    "fit_model",
+    "given_options",
+    "jobs",
+    "make_model",
+    "make_tuned",
+]
 
 # Options that models without threads or random draws may be given.
 NEUTRAL = {"n_jobs", "random_state"}
-PATIENCE = 20
+# What an estimator that tries several values calls the option of one value.
+PLURALS = {"loss": "losses", "margin": "margins", "alpha": "alphas"}
+# Most stages of a model that stops when rows held out get no better, and for how many stages it waits.
 MOST_STAGES = 2000
+PATIENCE = 20
 
-MODELS: dict[str, type[Any]] = {
-    "tree": MaxMarginIntervalTree,
-    "forest": MaxMarginIntervalForest,
-    "boosting": MaxMarginIntervalBoosting,
-    "linear": L1IntervalRegression,
-}
-# Estimators that choose their parameters, and what they are made with beside the user's options.
-TUNED: dict[str, tuple[type[Any], dict[str, Any]]] = {
-    "tree": (MaxMarginIntervalTreeCV, {}),
-    "forest": (MaxMarginIntervalForest, {}),
-    "boosting": (MaxMarginIntervalBoosting, {"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE}),
-    "linear": (L1IntervalRegressionCV, {}),
-    "constant": (IntervalDummyRegressor, {}),
+
+class Model(NamedTuple):
+    """A choice of ``--model``: what `fit` trains, what chooses its parameters, and what that is made with."""
+
+    estimator: type[Any]
+    tuned: type[Any]
+    defaults: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+    library: str = "sklearn"
+
+
+# The one table of models; XGBoost is tuned by stopping early.
+MODELS: dict[str, Model] = {
+    "tree": Model(MaxMarginIntervalTree, MaxMarginIntervalTreeCV),
+    "forest": Model(MaxMarginIntervalForest, MaxMarginIntervalForestCV),
+    # A search over all losses and margins takes minutes where the others take seconds.
+    "boosting": Model(
+        MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV, {"losses": "squared_hinge", "n_margins": 3}
+    ),
+    "linear": Model(L1IntervalRegression, L1IntervalRegressionCV),
+    "xgb": Model(
+        XGBIntervalRegressor,
+        XGBIntervalRegressor,
+        # XGBoost would print its rounds among the results.
+        {"n_estimators": MOST_STAGES, "early_stopping_rounds": PATIENCE, "verbose": 0},
+        library="xgboost",
+    ),
+    "constant": Model(IntervalDummyRegressor, IntervalDummyRegressor),
+    "auto": Model(IntervalSuperLearner, IntervalSuperLearner),
 }
 
 
@@ -86,11 +120,11 @@ def features_to_try(text: str) -> int | float | str:
 
 
 def jobs(text: str) -> int:
-    """A number of threads: a whole number, -1 for all processors."""
+    """A number of threads: a whole number, -1 for all processors; more than there are would wait for each other."""
     value = int(text)
     if value == 0:
-        raise argparse.ArgumentTypeError("0 is no number of threads; -1 is one per processor")
-    return value
+        raise argparse.ArgumentTypeError("expected a number of threads, or -1 for one per processor, got 0")
+    return min(value, os.cpu_count() or 1)
 
 
 OPTIONS = {
@@ -101,10 +135,11 @@ OPTIONS = {
     "max_leaf_nodes": Option("--max-leaf-nodes", count, "most leaves of a tree"),
     "max_features": Option("--max-features", features_to_try, "features tried per node: a count, a share, sqrt, log2"),
     "ccp_alpha": Option("--ccp-alpha", _number(0), "cost of a leaf in pruning"),
-    "n_estimators": Option("--n-estimators", count, "number of trees of a forest, or of stages of boosting"),
+    "n_estimators": Option("--n-estimators", count, "number of trees of a forest, or of stages of boosting and xgb"),
     "learning_rate": Option("--learning-rate", _number(0, above=True), "factor of each stage of boosting"),
     "subsample": Option("--subsample", _number(0, 1, above=True), "share of the rows that each stage draws"),
     "alpha": Option("--alpha", _number(0, above=True), "L1 penalty of the linear model"),
+    "device": Option("--device", str, "where XGBoost trains: cpu, or cuda for a GPU"),
     "random_state": Option("--seed", int, "seed of all random draws (default: 0)"),
     "n_jobs": Option("--n-jobs", jobs, "number of threads, -1 for one per processor (default: 1)"),
 }
@@ -127,8 +162,27 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def make_model(name: str, cls: type[Any], options: dict[str, Any], **defaults: Any) -> Any:
-    """An estimator with the user's options; one that it does not have is bad usage, unless it changes no model."""
+def available_models() -> list[str]:
+    """The models whose libraries are installed."""
+    return [name for name, model in MODELS.items() if name != "auto" and find_spec(model.library) is not None]
+
+
+def make_model(name: str, options: dict[str, Any], **defaults: Any) -> Any:
+    """The estimator of a model with the user's options."""
+    return _make(name, MODELS[name].estimator, options, defaults)
+
+
+def make_tuned(name: str, options: dict[str, Any], **defaults: Any) -> Any:
+    """The estimator that chooses a model's parameters; what the user sets is not searched."""
+    known = signature(MODELS[name].tuned).parameters
+    fixed = {option: [value] for option, value in options.items() if PLURALS.get(option) in known}
+    options = {option: value for option, value in options.items() if option not in fixed}
+    options |= {PLURALS[option]: values for option, values in fixed.items()}
+    return _make(name, MODELS[name].tuned, options, defaults | MODELS[name].defaults)
+
+
+def _make(name: str, cls: type[Any], options: dict[str, Any], defaults: dict[str, Any]) -> Any:
+    """An estimator with options; one that it does not have is bad usage, unless it changes no model."""
     known = signature(cls).parameters
     unknown = [option for option in options if option not in known.keys() | NEUTRAL]
     if unknown:
@@ -140,24 +194,17 @@ def make_model(name: str, cls: type[Any], options: dict[str, Any], **defaults: A
 
 def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any:
     """Fit a model, with feature names, such that Ctrl-C stops it at once."""
-    if isinstance(model, MaxMarginIntervalTree | L1IntervalRegression | L1IntervalRegressionCV):
-        list(run_in_threads(lambda _: model.fit(X, y), [0]))
-    else:
+    if hasattr(model, "n_jobs"):
         model.fit(X, y)
+    else:  # it has no threads of its own, and a kernel cannot be interrupted in this one
+        list(run_in_threads(lambda _: model.fit(X, y), [0]))
     return name_features(model, names)
-
-
-def tune_model(model: Any, X: FloatArray, y: FloatArray, names: list[str], margin: float | None = None) -> Any:
-    """Fit a model of `TUNED`; a forest tries margins, unless one is given."""
-    if isinstance(model, MaxMarginIntervalForest):
-        return name_features(model.tune_oob(X, y, margins="auto" if margin is None else [margin]), names)
-    return fit_model(model, X, y, names)
 
 
 def name_features(model: Any, names: list[str]) -> Any:
     """Tell a model, and those inside it, what its features are called."""
-    parts = [model, getattr(model, "best_estimator_", None), *getattr(model, "estimators_", [])]
-    for part in parts:
-        if part is not None:
-            part.feature_names_in_ = np.array(names, dtype=object)
+    model.feature_names_in_ = np.array(names, dtype=object)
+    inner = [model.best_estimator_] if hasattr(model, "best_estimator_") else []
+    for part in [*inner, *getattr(model, "estimators_", [])]:
+        name_features(part, names)
     return model

@@ -1,9 +1,10 @@
-"""Predict a number for every row of a table.
+"""Predict a number for every row of a table, and more for models that can: quantiles, survival, ranges.
 
 Columns are found by name, in any order; others are ignored.
 
 Example:
   marginwood predict tree.mw new.csv --out predictions.csv
+  marginwood predict model.mw patients.csv --quantiles 0.1,0.5,0.9 --survival 365,730
   zcat new.csv.gz | marginwood predict tree.mw - --optimal-interval | head
 """
 
@@ -13,11 +14,22 @@ import argparse
 import logging
 from typing import Any
 
-from marginwood._cli.data import TEXT_HINT, add_data, open_features
+import numpy as np
+
+from marginwood._cli.data import TEXT_HINT, add_data, encodes_text, open_features
 from marginwood._cli.errors import DataError, UsageError
-from marginwood._cli.tables import Table, polars, write_table
+from marginwood._cli.tables import Table, write_table
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
+from marginwood.intervals import FloatArray
+
+# Option, what the model must predict, and what has it.
+NEEDED = (
+    ("optimal_interval", "optimal_interval", "trees have equally good predictions"),
+    ("quantiles", "quantile", "DistributionalIntervalRegressor gives any model a distribution"),
+    ("survival", "survival_function", "DistributionalIntervalRegressor gives any model a distribution"),
+    ("range", "interval", "ConformalIntervalRegressor gives any model ranges"),
+)
 
 log = logging.getLogger("marginwood")
 
@@ -30,42 +42,103 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", default="-", help="CSV, TSV, .gz or Parquet file (default: CSV on stdout)"
     )
     parser.add_argument(
-        "--optimal-interval", action="store_true", help="add the ends of all equally good predictions; trees only"
+        "--optimal-interval",
+        action="store_true",
+        help="add the ends of all equally good predictions, as lower and upper; trees only",
     )
+    parser.add_argument(
+        "--quantiles", metavar="Q,...", type=shares, help="add quantiles: 0.1,0.5 as q0.1 and q0.5; distributions only"
+    )
+    parser.add_argument(
+        "--survival",
+        metavar="T,...",
+        type=times,
+        help="add the probabilities of more than each value: 365,730 as s365 and s730; distributions only",
+    )
+    parser.add_argument(
+        "--range",
+        metavar="LEVEL",
+        type=level,
+        help="add the range that holds the target with this confidence: 0.9 as lower0.9 and upper0.9; conformal only",
+    )
+
+
+def _numbers(text: str) -> list[float]:
+    """Finite numbers between commas, none of them twice."""
+    numbers = [float(word) for word in text.split(",")]
+    if not np.isfinite(numbers).all() or len(set(numbers)) < len(numbers):
+        raise argparse.ArgumentTypeError(f"expected different numbers, separated by commas; got {text}")
+    return numbers
+
+
+def shares(text: str) -> list[float]:
+    """Numbers from 0 to 1."""
+    numbers = _numbers(text)
+    if not 0 <= min(numbers) <= max(numbers) <= 1:
+        raise argparse.ArgumentTypeError(f"expected numbers from 0 to 1, got {text}")
+    return numbers
+
+
+def times(text: str) -> list[float]:
+    """Ascending numbers."""
+    numbers = _numbers(text)
+    if numbers != sorted(numbers):
+        raise argparse.ArgumentTypeError(f"expected numbers in ascending order, got {text}")
+    return numbers
+
+
+def level(text: str) -> float:
+    """A number between 0 and 1."""
+    number = float(text)
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number > 0 and < 1, got {text}")
+    return number
 
 
 def run(args: argparse.Namespace) -> None:
     """Read, predict, write."""
     model, header = load_with_header(args.model)
     fitted = read(model)
-    if args.optimal_interval and not hasattr(fitted.estimator, "predict_optimal_interval"):
-        raise UsageError(f"--optimal-interval: {args.model} is not a tree but {fitted.name}")
-    X = model_features(fitted, header, open_features(args.data))
-    columns = {"prediction": model.predict(X)}
-    if args.optimal_interval:
-        columns["lower"], columns["upper"] = fitted.estimator.predict_optimal_interval(fitted.transform(X)).T
+    for option, what, remedy in NEEDED:
+        if getattr(args, option) and not fitted.predicts(what):
+            flag = f"--{option.replace('_', '-')}"
+            raise UsageError(f"{flag}: {args.model} is a {fitted.name}, which does not predict them; {remedy}")
+    X = model_features(model, fitted, header, open_features(args.data))
+    columns = {"prediction": model.predict(X)} | more_columns(fitted, X, args)
     write_table(args.out, columns)
     log.info("%d predictions", len(X))
 
 
-def model_features(fitted: Fitted, header: dict[str, Any], table: Table) -> Any:
+def more_columns(fitted: Fitted, X: Any, args: argparse.Namespace) -> dict[str, FloatArray]:
+    """The columns that the options ask for."""
+    columns: dict[str, Any] = {}
+    if args.optimal_interval:
+        columns |= _name(["lower", "upper"], fitted.predict("optimal_interval", X))
+    if args.quantiles:
+        columns |= _name([f"q{share:.15g}" for share in args.quantiles], fitted.predict("quantile", X, args.quantiles))
+    if args.survival:
+        curve = fitted.predict("survival_function", X, args.survival)
+        columns |= _name([f"s{time:.15g}" for time in args.survival], curve)
+    if args.range:
+        names = [f"{end}{args.range:.15g}" for end in ("lower", "upper")]
+        columns |= _name(names, fitted.predict("interval", X, args.range))
+    return columns
+
+
+def _name(names: list[str], values: FloatArray) -> dict[str, FloatArray]:
+    return dict(zip(names, values.T, strict=True))
+
+
+def model_features(model: Any, fitted: Fitted, header: dict[str, Any], table: Table) -> Any:
     """The columns that a model takes, by name; by place if it was trained without names."""
     names = header["feature_names"]
     if not len(table):
         raise DataError(f"{table.source}: no rows below the header")
-    if names is not None and fitted.steps:
-        return _cells(table, names)
+    if names is not None and encodes_text(model):
+        return table.columns(names)
     if names is None and not fitted.steps and len(table.names) != fitted.own.n_features_in_:
         raise DataError(
             f"{table.source}: the model knows no names and takes {fitted.own.n_features_in_} columns, "
             f"got {len(table.names)}"
         )
     return table.numbers(table.names if names is None else names, TEXT_HINT)
-
-
-def _cells(table: Table, names: list[str]) -> Any:
-    """Columns as they are, text or numbers, for the steps of a pipeline."""
-    unusable = [name for name in names if name not in table.places or name in table.repeated]
-    if unusable:
-        table.numbers(unusable)  # it raises
-    return polars().DataFrame({name: table.frame.to_series(table.places[name]) for name in names})

@@ -14,7 +14,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from marginwood._cli.data import add_data, add_target, read_data
+from marginwood._cli.data import add_data, add_target, read_data_for
 from marginwood._persistence import load_with_header
 from marginwood._support.files import check_place
 from marginwood.report import write_report
@@ -34,7 +34,6 @@ def run(args: argparse.Namespace) -> None:
     """Read, describe, write."""
     check_place(args.out)
     model, header = load_with_header(args.model)
-    args.features, args.drop = header["feature_names"], []
-    data = read_data(args, default_target=header["notes"].get("target"))
+    data = read_data_for(args, model, header)
     write_report(model, data.X, data.y, args.out, title="" if args.data == "-" else Path(args.data).name)
     log.info("%s: written", args.out)

@@ -59,6 +59,24 @@ class Table:
 
     def numbers(self, names: list[str], hint: str = "") -> FloatArray:
         """Columns as float64, NaN where a cell is missing; text raises with a hint, in which {0} is the name."""
+        self._check_names(names)
+        values = np.empty((len(self), len(names)))
+        for idx, name in enumerate(names):
+            values[:, idx] = self._parse(name, hint.format(name))
+        return values
+
+    def columns(self, names: list[str]) -> Any:
+        """Columns as a frame of polars, for models that encode text themselves: numbers where all cells are numbers."""
+        self._check_names(names)
+        found = {}
+        for name in names:
+            try:
+                found[name] = self._parse(name, "")
+            except DataError:
+                found[name] = self.frame.to_series(self.places[name])
+        return polars().DataFrame(found)
+
+    def _check_names(self, names: list[str]) -> None:
         absent = [name for name in names if name not in self.places]
         if absent:
             have = ", ".join(self.names[:20]) + (", ..." if len(self.names) > 20 else "")
@@ -68,10 +86,6 @@ class Table:
             raise DataError(
                 f"{self.source}: more than one column is named {', '.join(map(repr, repeated))}; rename them"
             )
-        values = np.empty((len(self), len(names)))
-        for idx, name in enumerate(names):
-            values[:, idx] = self._parse(name, hint.format(name))
-        return values
 
     def _parse(self, name: str, hint: str) -> FloatArray:
         pl = polars()

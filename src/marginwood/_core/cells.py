@@ -17,12 +17,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.jit import borrow, inlined, inner, kernel
+from marginwood._core.jit import borrow, inlined, inner, kernel, trailing_zeros
 from marginwood._core.order import LOW_HALF, argsort, make_workspace
+
+WORD_BITS = np.int64(64)
+ONE = np.uint64(1)
+
+
+class SortedRows(NamedTuple):
+    """Intervals in the order of their lower ends; the rows that they were; and the ends of all, in order.
+
+    An end is the number ``2 * i + side`` of the i-th of these intervals. Rows (-inf, inf) come last, without ends.
+    """
+
+    intervals: np.ndarray
+    rows: np.ndarray
+    ends: np.ndarray
 
 
 class Ranges(NamedTuple):
-    """Rows as ranges of cells ``first <= cell < stop``, nearly in the order of `first`; the weights add up to 1.
+    """Rows as ranges of cells ``first <= cell < stop``, in the order of `first`; the weights add up to 1.
 
     `coverage` is the weight of all rows that hold a cell: the mass of a cell cannot be larger.
     """
@@ -38,77 +52,112 @@ def make_ranges(n_rows, n_cells):
     return Ranges(np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows), np.empty(n_cells + 1))
 
 
-def sort_ends(intervals):
-    """Rows in the order of their lower ends and of their upper ends, each an int32 array."""
-    orders = np.empty((2, len(intervals)), np.int32)
-    _sort_ends(intervals, orders, *make_workspace(len(intervals)))
-    return orders
+def sort_rows(intervals):
+    """Sort checked intervals and their ends."""
+    says_nothing = ~np.isfinite(intervals).any(axis=1)
+    n_rows = len(intervals) - np.count_nonzero(says_nothing)
+    workspace = make_workspace(len(intervals))
+    by_lower = _argsort(np.where(says_nothing, np.inf, intervals[:, 0]), workspace)
+    intervals = intervals[by_lower]
+    by_upper = _argsort(intervals[:n_rows, 1].copy(), workspace)
+    ends = np.empty(2 * n_rows, np.int32)
+    _sort_ends(intervals[:n_rows], by_upper, ends)
+    return SortedRows(intervals, by_lower, ends)
+
+
+def _argsort(values, workspace):
+    order = np.empty(len(values), np.int32)
+    _sort_values(values, order, *(array[: len(values)] for array in workspace[:-1]), workspace.counts)
+    return order
 
 
 @kernel
-def _sort_ends(intervals, orders, values, keys, words, spare, counts):
-    intervals, orders, values, words = borrow(intervals), borrow(orders), borrow(values), borrow(words)
-    for side in range(2):
-        for i in range(intervals.shape[0]):
-            values[i] = intervals[i, side]
-            words[i] = np.uint64(i)
-        argsort(keys, words, spare, counts)
-        for i in range(intervals.shape[0]):
-            orders[side, i] = np.int32(words[i] & LOW_HALF)
+def _sort_values(column, order, values, keys, words, spare, counts):
+    column, order, values, words = borrow(column), borrow(order), borrow(values), borrow(words)
+    for i in range(column.shape[0]):
+        values[i] = column[i]
+        words[i] = np.uint64(i)
+    argsort(keys, words, spare, counts)
+    for i in range(column.shape[0]):
+        order[i] = np.int32(words[i] & LOW_HALF)
 
 
 @kernel
-def find_cells(intervals, orders, first, stop, cells):
-    """Fill `first` and `stop` of every row and the ends of all cells; return the number of cells.
-
-    `orders` may leave rows out, the same ones from both.
-    """
-    intervals, orders, first, stop = borrow(intervals), borrow(orders), borrow(first), borrow(stop)
-    n_rows = orders.shape[1]
-    n_cells, start, after_lower = 0, 0.0, False
-    low, high, opened = 0, 0, 0
+def _sort_ends(intervals, by_upper, ends):
+    """Merge lower ends and upper ends; at equal values lower ends, upper ends, lower ends of right-censored rows."""
+    intervals, by_upper, ends = borrow(intervals), borrow(by_upper), borrow(ends)
+    n_rows = intervals.shape[0]
+    low, high, place = 0, 0, 0
     while high < n_rows:
-        value = intervals[orders[1, high], 1]
+        value = intervals[by_upper[high], 1]
         if low < n_rows:
-            value = min(value, intervals[orders[0, low], 0])
+            value = min(value, intervals[low, 0])
         run = low
-        while low < n_rows and intervals[orders[0, low], 0] == value:
-            row = orders[0, low]
+        while low < n_rows and intervals[low, 0] == value:
+            if intervals[low, 1] < np.inf:
+                ends[place] = 2 * low
+                place += 1
             low += 1
-            if intervals[row, 1] < np.inf or value == -np.inf:
-                first[row] = n_cells
-                start, after_lower = value, True
-        while high < n_rows and intervals[orders[1, high], 1] == value:
-            row = orders[1, high]
+        while high < n_rows and intervals[by_upper[high], 1] == value:
+            ends[place] = 2 * by_upper[high] + 1
+            place += 1
             high += 1
-            if after_lower:
-                cells[n_cells, 0] = start
-                cells[n_cells, 1] = value
-                n_cells += 1
-                after_lower = False
-            stop[row] = n_cells
         for opened in range(run, low):
-            row = orders[0, opened]
-            if intervals[row, 1] == np.inf and value > -np.inf:
-                first[row] = n_cells
-                start, after_lower = value, True
-    return n_cells
+            if intervals[opened, 1] == np.inf:
+                ends[place] = 2 * opened
+                place += 1
 
 
 @kernel
-def merge_rows(order, first, stop, weights, merged, last_seen):
-    """Fill `merged` with one range for all rows that are equal; return their number. `order` lists the rows."""
-    order, first, stop, weights = borrow(order), borrow(first), borrow(stop), borrow(weights)
+def find_cells(training, marks, weights, found, number, cells):
+    """Turn the ends that are marked in a bitset into cells and ranges, and unmark them; return how many there are."""
+    marks, ends, intervals = borrow(marks), borrow(training.ends), borrow(training.intervals)
+    first, stop, weight = borrow(found.first), borrow(found.stop), borrow(found.weight)
+    weights, number, cells = borrow(weights), borrow(number), borrow(cells)
+    n_rows, n_cells = 0, 0
+    start, after_lower = 0.0, False
+    for word_idx in range(marks.shape[0]):
+        word = marks[word_idx]
+        marks[word_idx] = 0
+        while word != 0:
+            end = ends[word_idx * WORD_BITS + trailing_zeros(word)]
+            word &= word - ONE
+            row = end >> 1
+            if end & 1 == 0:
+                number[row] = n_rows
+                first[n_rows] = n_cells
+                weight[n_rows] = weights[row]
+                n_rows += 1
+                start, after_lower = intervals[row, 0], True
+            else:
+                if after_lower:
+                    cells[n_cells, 0] = start
+                    cells[n_cells, 1] = intervals[row, 1]
+                    n_cells += 1
+                    after_lower = False
+                stop[number[row]] = n_cells
+    return n_rows, n_cells
+
+
+@kernel
+def take_ranges(ranges, n_rows):
+    """The first of the ranges."""
+    return Ranges(ranges.first[:n_rows], ranges.stop[:n_rows], ranges.weight[:n_rows], ranges.coverage)
+
+
+@kernel
+def merge_rows(found, merged, last_seen):
+    """Fill `merged` with one range for all of `found` that are equal; return their number."""
+    first, stop, weight = borrow(found.first), borrow(found.stop), borrow(found.weight)
     coverage, last_seen = borrow(merged.coverage), borrow(last_seen)
     for cell in range(last_seen.shape[0]):
         last_seen[cell] = -1
         coverage[cell] = 0.0
     n_merged = 0
-    for i in range(order.shape[0]):
-        row = order[i]
-        n_merged = put_row(first[row], stop[row], weights[row], n_merged, merged, last_seen)
-        coverage[first[row]] += weights[row]
-        coverage[stop[row]] -= weights[row]
+    for i in range(first.shape[0]):
+        n_merged = put_row(first[i], stop[i], weight[i], n_merged, merged, last_seen)
+        coverage[first[i]] += weight[i]
+        coverage[stop[i]] -= weight[i]
     for cell in range(1, last_seen.shape[0]):
         coverage[cell] += coverage[cell - 1]
     return n_merged

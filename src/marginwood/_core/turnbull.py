@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.cells import Ranges, accumulate, log_likelihood, make_ranges, mass_between, put_row
+from marginwood._core.cells import Ranges, accumulate, log_likelihood, make_ranges, mass_between, put_row, take_ranges
 from marginwood._core.jit import borrow, inner, kernel
 
 # Before an ICM step: EM steps on all cells, and pairs of EM steps, extrapolated, on the cells that have mass.
@@ -23,7 +23,9 @@ REDUCTION = 0.001
 MOST_REDUCED_ROUNDS = 200
 # An ICM step must reach this share of the gain that the slope promises; else it is halved.
 SUFFICIENT_SHARE = 0.1
-MOST_HALVINGS = 40
+MOST_HALVINGS = 6
+# Log-likelihoods that differ by less than this share of them count as equal.
+ROUNDING = 1e-12
 # The share of a tolerance that every cell may take of it, in the certificate that forgives light rows.
 SLACK = 0.5
 
@@ -185,7 +187,7 @@ def _step(ranges, mass, before, scratch):
         for cell in range(n_cells):
             halved[cell] = mass[cell] + length * (trial[cell] - mass[cell])
         after = log_likelihood(ranges, halved, scratch.cumulative)
-        if after >= before + SUFFICIENT_SHARE * length * gain:
+        if after >= before + SUFFICIENT_SHARE * length * gain - ROUNDING * abs(before):
             for cell in range(n_cells):
                 mass[cell] = halved[cell]
             return after
@@ -239,7 +241,7 @@ def _improve(ranges, mass, floor, tolerance, scratch):
             return gap, floor
         _accelerate(ranges, mass, scratch)
     reached = _bend(ranges, mass, scratch)
-    if not reached >= floor:
+    if not reached >= floor - ROUNDING * abs(floor):
         mass[:] = saved
         _take_steps(ranges, mass, scratch)
         reached = _bend(ranges, mass, scratch)
@@ -283,8 +285,7 @@ def _reduce(ranges, mass, scratch):
 def _improve_reduced(ranges, mass, floor, tolerance, scratch):
     """Improve the masses of the cells that have some, until those alone are within `tolerance` of their best."""
     n_rows, n_cells = _reduce(ranges, mass, scratch)
-    whole = scratch.reduced
-    reduced = Ranges(whole.first[:n_rows], whole.stop[:n_rows], whole.weight[:n_rows], whole.coverage)
+    reduced = take_ranges(scratch.reduced, n_rows)
     reduced_mass = scratch.reduced_mass[:n_cells]
     gap = np.inf
     n_rounds = 0

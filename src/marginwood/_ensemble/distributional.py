@@ -53,6 +53,8 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         The models, with their out-of-fold predictions.
     residual_distribution_ : IntervalDistribution
         The distribution of the residual intervals.
+    residual_support_, residual_mass_ : ndarray
+        Its support intervals, of shape (k, 2), and their masses.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -115,9 +117,17 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         prediction = crossfit.oof_prediction_
         known = ~np.isnan(prediction) & (rows.weight > 0)
         residual = rows.intervals[known] - prediction[known, np.newaxis]
-        self.residual_distribution_ = turnbull(residual, rows.weight[known], tol=self.tol)
+        found = turnbull(residual, rows.weight[known], tol=self.tol)
+        self.residual_support_ = found.support
+        self.residual_mass_ = found.mass
         self.crossfit_ = crossfit
         return self
+
+    @property
+    def residual_distribution_(self) -> IntervalDistribution:
+        """The distribution of the residual intervals."""
+        check_is_fitted(self)
+        return IntervalDistribution(self.residual_support_, self.residual_mass_)
 
     def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.

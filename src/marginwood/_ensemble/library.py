@@ -42,7 +42,7 @@ def auto_models(limits: FloatArray, n_features: int, n_rows: int, n_groups: int 
     n_splits = min(N_SPLITS, n_rows if n_groups is None else n_groups)
     cv = n_splits if n_groups is None else GroupKFold(max(n_splits, 2))
     if n_splits >= 2:
-        models["linear"] = L1IntervalRegressionCV(cv=cv)
+        models["linear"] = L1IntervalRegressionCV(n_alphas=30, tol=1e-5, cv=cv)
     models["forest"] = MaxMarginIntervalForest(max_features=THIRD)
     if find_spec("xgboost"):
         models["xgboost"] = XGBIntervalRegressor(

@@ -312,15 +312,15 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
             )
         rows = take(training.rows, np.flatnonzero(is_known))
         predictions = predictions[:, is_known]
-        weights = select_weights(predictions, rows, scorer, weighted=weighted, seed=seed)
+        weights = select_weights(self, rows, predictions, scorer, weighted=weighted, seed=seed)
         self.weights_ = dict(zip(models, weights.tolist(), strict=True))
         self._scores = {
-            name: score_known(rows, prediction, scorer, weighted=weighted)
+            name: score_known(self, rows, prediction, scorer, weighted=weighted)
             for name, prediction in zip(models, predictions, strict=True)
         }
         self.estimators_ = {name: model for name, model in models.items() if self.weights_[name] > 0}
         self.oof_prediction_ = self._mix({name: unseen[name] for name in self.estimators_})
-        self.oof_score_ = score_known(rows, self.oof_prediction_[is_known], scorer, weighted=weighted)
+        self.oof_score_ = score_known(self, rows, self.oof_prediction_[is_known], scorer, weighted=weighted)
 
     def _mix(self, predictions: dict[str, FloatArray]) -> FloatArray:
         """The weighted mean of the predictions of the models that are kept."""

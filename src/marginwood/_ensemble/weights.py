@@ -11,34 +11,37 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from marginwood._base import IntervalRegressorMixin, Rows
+from marginwood._base import Rows
 from marginwood._ensemble.members import take
-from marginwood._paths import average_score
-from marginwood.intervals import FloatArray, IntArray
+from marginwood._paths import average_score, score_prediction
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
 __all__ = ["score_known", "select_weights"]
 
 N_STEPS = 10
 N_BOOTSTRAPS = 20
-# Models whose losses differ by less, relatively, are tied: the first of them is chosen.
+# Losses that differ by less, relatively, are tied. Ties are common: any mixture inside all intervals has no loss.
 TIE = 1e-10
 
 # From predictions of candidates, a row each, and the numbers of some bootstraps to a loss for each pair.
 Losses = Callable[[FloatArray, IntArray], FloatArray]
 
 
-def select_weights(predictions: FloatArray, rows: Rows, scorer: Any, *, weighted: bool, seed: int) -> FloatArray:
+def select_weights(
+    model: Any, rows: Rows, predictions: FloatArray, scorer: Any, *, weighted: bool, seed: int
+) -> FloatArray:
     """The weights of models, which sum up to 1.
 
     Parameters
     ----------
-    predictions : ndarray of shape (n_models, n_rows)
-        Predictions of rows that the models have not seen.
+    model : estimator
+        Stands for the mixtures, where a scorer asks for a model.
     rows : Rows
         The rows, all of positive weight.
+    predictions : ndarray of shape (n_models, n_rows)
+        Predictions of the rows by models that have not seen them.
     scorer : callable
         Greater is better.
     weighted : bool
@@ -55,27 +58,31 @@ def select_weights(predictions: FloatArray, rows: Rows, scorer: Any, *, weighted
     draws = random.randint(0, len(rows.weight), (N_BOOTSTRAPS, len(rows.weight)))
     average = average_loss_of(scorer)
     if average is not None:
-        losses_of = _average_losses(average, rows, draws)
+        losses_of = _average_losses(rows, draws, average)
     else:
-        losses_of = _scorer_losses(scorer, rows, draws, weighted=weighted)
+        losses_of = _scorer_losses(model, rows, draws, scorer, weighted=weighted)
+    own = losses_of(predictions, np.arange(N_BOOTSTRAPS))
     chosen = np.zeros((N_BOOTSTRAPS, len(predictions)))
     for step in range(N_STEPS):
         # Bootstraps that have chosen the same models so far share the candidates, which take most of the time.
         for counts in np.unique(chosen, axis=0):
             alike = np.flatnonzero((chosen == counts).all(axis=1))
             candidates = (counts @ predictions + predictions) / (step + 1)
-            chosen[alike, _first_least(losses_of(candidates, alike))] += 1
+            is_tied = _are_least(losses_of(candidates, alike))
+            # Of tied models the one that is better alone, then the first.
+            is_tied = _are_least(np.where(is_tied, own[:, alike], np.inf))
+            chosen[alike, np.argmax(is_tied, axis=0)] += 1
     return chosen.mean(axis=0) / N_STEPS
 
 
-def _first_least(losses: FloatArray) -> IntArray:
-    """The first row of each column that is tied with the least; one that is not a number counts as the worst."""
+def _are_least(losses: FloatArray) -> BoolArray:
+    """Which rows of each column are tied with the least; one that is not a number counts as the worst."""
     losses = np.where(np.isnan(losses), np.inf, losses)
     least = losses.min(axis=0)
-    return np.argmax(losses <= least + TIE * np.abs(least), axis=0)
+    return losses <= least + TIE * np.abs(least)
 
 
-def _average_losses(average: AverageLoss, rows: Rows, draws: IntArray) -> Losses:
+def _average_losses(rows: Rows, draws: IntArray, average: AverageLoss) -> Losses:
     counts = np.array([np.bincount(draw, minlength=len(rows.weight)) for draw in draws])
     weights = (counts * rows.weight).T
     lower, upper = rows.intervals.T
@@ -92,36 +99,21 @@ def _average_losses(average: AverageLoss, rows: Rows, draws: IntArray) -> Losses
     return losses_of
 
 
-def _scorer_losses(scorer: Any, rows: Rows, draws: IntArray, *, weighted: bool) -> Losses:
+def _scorer_losses(model: Any, rows: Rows, draws: IntArray, scorer: Any, *, weighted: bool) -> Losses:
     def losses_of(candidates: FloatArray, bootstraps: IntArray) -> FloatArray:
         losses = np.empty((len(candidates), len(bootstraps)))
         for column, draw in enumerate(draws[bootstraps]):
             drawn = take(rows, draw)
             for row, prediction in enumerate(candidates):
-                losses[row, column] = -score_known(drawn, prediction[draw], scorer, weighted=weighted)
+                losses[row, column] = -score_prediction(model, drawn, prediction[draw], scorer, weighted=weighted)
         return losses
 
     return losses_of
 
 
-class KnownPrediction(IntervalRegressorMixin, BaseEstimator):
-    """A model whose predictions are known, for scorers that ask for a model."""
-
-    def __init__(self, prediction: Any = None) -> None:
-        self.prediction = prediction
-
-    def predict(self, X: Any) -> FloatArray:  # noqa: ARG002 (there are no others)
-        """Return the known predictions."""
-        return self.prediction
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-
-def score_known(rows: Rows, prediction: FloatArray, scorer: Any, *, weighted: bool) -> float:
-    """What a scorer says of known predictions."""
+def score_known(model: Any, rows: Rows, prediction: FloatArray, scorer: Any, *, weighted: bool) -> float:
+    """What a scorer says of known predictions; `model` stands for what made them."""
     average = average_loss_of(scorer)
     if average is not None:
         return average_score(average, rows, prediction)
-    weight = {"sample_weight": rows.weight} if weighted else {}
-    return float(scorer(KnownPrediction(prediction), rows.X, rows.intervals, **weight))
+    return score_prediction(model, rows, prediction, scorer, weighted=weighted)

@@ -11,11 +11,13 @@ from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED
+from marginwood._core.predict import apply
 from marginwood._trees.growing import Nodes, SortedRows, grow
 from marginwood._trees.rules import Rules
 from marginwood.intervals import FloatArray, IntArray
@@ -41,16 +43,24 @@ class Draw(NamedTuple):
         return np.bincount(rows, minlength=self.n_samples)
 
 
-def grow_one(rows: Any, rules: Rules, draw: Draw) -> Nodes:
+class Grown(NamedTuple):
+    """A node table, and the leaf of every training row, drawn or not."""
+
+    nodes: Nodes
+    leaves: npt.NDArray[np.int32]
+
+
+def grow_one(rows: Any, rules: Rules, draw: Draw) -> Grown:
     """Grow one tree of a forest."""
     # A cluster of one thread is not used by joblib, and the future itself comes here.
     rows = rows.result() if hasattr(rows, "result") else rows
     seed = int(check_random_state(draw.seed).randint(1, LARGEST_SEED))
-    return grow(rows, rules, seed, draw.counts())
+    nodes = grow(rows, rules, seed, draw.counts())
+    return Grown(nodes, apply(nodes, rows.X).astype(np.int32))
 
 
-def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[Nodes]:
-    """Yield a node table per draw, grown where joblib is told to.
+def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[Grown]:
+    """Yield a tree per draw, grown where joblib is told to.
 
     joblib's own way with a Dask cluster is to send an argument to one worker, and to lose it with that worker. Here
     every worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown
@@ -66,9 +76,9 @@ def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: in
         shared = rows if client is None else client.scatter(rows, broadcast=True, hash=False)
         tasks = (delayed(grow_one)(shared, rules, draw) for draw in draws[n_grown:])
         try:
-            for nodes in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
+            for grown in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
                 n_grown += 1
-                yield nodes
+                yield grown
         except CancelledError:
             if n_attempts == MAX_ATTEMPTS:
                 raise

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import starmap
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
@@ -27,24 +28,30 @@ from marginwood._base import (
     check_rows,
     forget,
 )
-from marginwood._paths import Path, average_score, score_prediction
+from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
+from marginwood._trees.leafweights import LeafWeights
+from marginwood._trees.outofbag import ForestPath
 from marginwood._trees.rules import Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
+from marginwood.distributions import IntervalDistribution
+from marginwood.distributions._weighted import concatenate, sort_rows, weighted_turnbull
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import Loss
 from marginwood.metrics import interval_d2_score
-from marginwood.metrics._scorers import average_loss_of
 
 __all__ = ["MaxMarginIntervalForest"]
 
+# Rows whose distributions are found together: their weights take some MB.
+QUERIES = 256
 
-class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
+
+class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
     """Random forest of maximum margin interval trees.
 
     Every tree is grown on a bootstrap sample, and every node tries a random part of the features. The prediction is the
@@ -230,15 +237,19 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
             raise ValueError("oob_score: the trees that warm_start keeps were grown from another number of rows.")
         prototype = make_tree(rules, self)
         trees = []
+        leaves = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            for nodes, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
+            for grown, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
                 check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
-                tree.tree_ = IntervalTree(nodes, rows.saw_missing)
+                tree.tree_ = IntervalTree(grown.nodes, rows.saw_missing)
                 trees.append(tree)
+                leaves.append(grown.leaves)
                 advance()
         forget(self, "oob_prediction_", "oob_score_")
+        self._leaves: list[npt.NDArray[np.int32]] = [*(self._leaves if n_kept else []), *leaves]
+        _, self._intervals, self._weight = rows.rows
         self.estimators_: list[MaxMarginIntervalTree] = [*(self.estimators_ if n_kept else []), *trees]
         self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
         if self.oob_score:
@@ -266,9 +277,13 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
 
         return self._over_blocks(predict_block, len(X))
 
+    def _drawn(self) -> BoolArray:
+        """Which trees drew each training row, of shape (n_estimators, n_rows)."""
+        return np.array([draw.counts() > 0 for draw in starmap(Draw, self._draws)])
+
     def _predict_oob(self, X: FloatArray) -> FloatArray:
         """Predict the training rows by the trees that did not draw them; NaN where all did."""
-        return self._predict(X, np.array([draw.counts() > 0 for draw in starmap(Draw, self._draws)]))
+        return self._predict(X, self._drawn())
 
     def _score_oob(self, rows: Rows) -> None:
         self.oob_prediction_ = self._predict_oob(rows.X)
@@ -300,6 +315,44 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._predict(check_features(self, X))
 
+    def predict_distribution(self, X: Any) -> IntervalDistribution:
+        """Predict the distribution of the target for every row.
+
+        The training rows that share leaves with a row, weighed by how often they do, have a maximum likelihood
+        distribution. It needs no assumption on the errors. Leaves of 10 rows or more and many features per node
+        suit it: choose them by ``MaxMarginIntervalForestCV(scoring="neg_interval_log_loss", ...)``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        IntervalDistribution
+            One row per row of X.
+        """
+        check_is_fitted(self)
+        X = check_features(self, X)
+        return self._predict_distribution(self.apply(X))
+
+    def _predict_distribution(self, leaves: npt.NDArray[Any], drawn: BoolArray | None = None) -> IntervalDistribution:
+        """The distributions at rows with these leaves; with `drawn`, only by the trees that did not draw a row."""
+        n_rows = len(self._intervals)
+        if any(draw.n_samples != n_rows for draw in starmap(Draw, self._draws)):
+            raise ValueError("predict_distribution: the trees that warm_start kept were grown from other rows.")
+        weights = [self._weight * draw.counts() for draw in starmap(Draw, self._draws)]
+        shares = LeafWeights(np.array(self._leaves), weights, [tree.tree_.node_count for tree in self.estimators_])
+        training = sort_rows(self._intervals)
+
+        def answer(block: slice) -> IntervalDistribution:
+            entries = shares.at(leaves[block], None if drawn is None else drawn[:, block].T)
+            return weighted_turnbull(training, *entries)
+
+        blocks = [slice(start, start + QUERIES) for start in range(0, len(leaves), QUERIES)]
+        run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        return concatenate(run(delayed(answer)(block) for block in blocks))
+
     def apply(self, X: Any) -> IntArray:
         """Find the leaf of every row in every tree.
 
@@ -328,31 +381,3 @@ class MaxMarginIntervalForest(IntervalRegressorMixin, BaseEstimator):
         importances = np.mean([tree.feature_importances_ for tree in self.estimators_], axis=0)
         total = importances.sum()
         return importances / total if total > 0 else importances
-
-
-class ForestPath(Path):
-    """A forest as the only model of a path: it has out-of-bag rows instead of a parameter to follow."""
-
-    def __init__(self, forest: MaxMarginIntervalForest) -> None:
-        super().__init__(np.zeros(1), np.array([sum(tree.tree_.n_leaves for tree in forest.estimators_)]))
-        self._forest = forest
-
-    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
-        """The predictions of the forest."""
-        yield self._forest._predict(X)
-
-    def model(self, step: int) -> MaxMarginIntervalForest:  # noqa: ARG002 (there is one)
-        """The forest."""
-        return copy.copy(self._forest)
-
-    def oob_scores(self, rows: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
-        """The score of the out-of-bag predictions that there are; NaN if there are none."""
-        prediction = self._forest._predict_oob(rows.X)
-        known = ~np.isnan(prediction) & (rows.weight > 0)
-        if not known.any():
-            return np.full(1, np.nan)
-        average = average_loss_of(scorer)
-        test = rows.take(known)
-        if average is not None:
-            return np.array([average_score(average, test, prediction[known])])
-        return np.array([score_prediction(self.model(0), test, prediction[known], scorer, weighted=weighted)])

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._support.checks import check_count
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
-from marginwood._tuning.estimator import SearchCV
+from marginwood._tuning.estimator import EnsembleSearchCV
 from marginwood._tuning.search import Point
+from marginwood.intervals import FloatArray
 from marginwood.losses import LOSSES
 
 __all__ = ["MaxMarginIntervalBoostingCV"]
 
 
-class MaxMarginIntervalBoostingCV(SearchCV):
+class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     """Boosted maximum margin interval trees that choose their loss, margin, number of stages and more.
 
     One fit of a fold scores all numbers of stages; it ends early when its score no longer rises. Features are
@@ -48,6 +50,9 @@ class MaxMarginIntervalBoostingCV(SearchCV):
         How many features to try in each node, drawn at random; None for all.
     subsample : float, default=1.0
         Share of the rows that each stage draws, without replacement.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     n_iter_no_change : int, default=30
         Stop growing the stages of a fold when its score has not risen for this many of them; None for never.
     random_state : int, RandomState instance or None, default=None
@@ -73,6 +78,10 @@ class MaxMarginIntervalBoostingCV(SearchCV):
     ----------
     best_estimator_ : MaxMarginIntervalBoosting
         The chosen model, fitted to all rows.
+    estimators_ : list of MaxMarginIntervalTree
+        Its trees.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Its importances of the features.
     best_params_ : dict
         Its ``loss``, ``margin``, the parameters of `grid`, and ``n_estimators``.
     best_score_ : float
@@ -119,6 +128,7 @@ class MaxMarginIntervalBoostingCV(SearchCV):
         min_samples_leaf: int | float = 1,
         max_features: int | float | str | None = None,
         subsample: float = 1.0,
+        anchor: float = 0.0,
         n_iter_no_change: int | None = 30,
         random_state: Any = None,
         cv: Any = 5,
@@ -139,6 +149,7 @@ class MaxMarginIntervalBoostingCV(SearchCV):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.subsample = subsample
+        self.anchor = anchor
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.cv = cv
@@ -162,6 +173,7 @@ class MaxMarginIntervalBoostingCV(SearchCV):
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             subsample=self.subsample,
+            anchor=self.anchor,
             n_iter_no_change=self.n_iter_no_change,
             random_state=seed,
         )
@@ -170,3 +182,19 @@ class MaxMarginIntervalBoostingCV(SearchCV):
 
     def _refit_params(self) -> dict[str, Any]:
         return {"n_iter_no_change": None}
+
+    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+        """Predict after every stage of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+            The prediction of the first stage, of the first two, and so on; the last one is that of `predict`.
+        """
+        check_is_fitted(self)
+        yield from self.best_estimator_.staged_predict(X)

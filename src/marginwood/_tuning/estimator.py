@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from itertools import product
 from typing import Any
+from warnings import WarningMessage, catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
@@ -26,6 +26,7 @@ from marginwood._base import (
 from marginwood._support.checks import check_choice, is_integer
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
+from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.journal import Journal, digest
 from marginwood._tuning.margins import check_margins
 from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
@@ -34,21 +35,26 @@ from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import LOSSES
 from marginwood.metrics import get_scorer
 
-__all__ = ["SearchCV"]
+__all__ = ["EnsembleSearchCV", "SearchCV"]
 
 # Parameters of every search that change neither its candidates nor their scores, and two that the header has anyway.
 NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state")
 
 
-def _best_has(name: str) -> Callable[[Any], bool]:
-    """A check whether the best estimator has a method, for `available_if`."""
+def _describe(value: Any) -> str:
+    """A parameter in words that are the same in every process; long arrays would be printed without their middle."""
+    if isinstance(value, Mapping):
+        return str({name: _describe(values) for name, values in value.items()})
+    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
+    return re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
 
-    def check(search: Any) -> bool:
-        check_is_fitted(search)
-        getattr(search.best_estimator_, name)  # otherwise an AttributeError that names the estimator
-        return True
 
-    return check
+def _fit_and_record(estimator: Any, rows: Rows) -> list[WarningMessage]:
+    """The warnings of a fit: in a thread they cannot point at the line of the user."""
+    with catch_warnings(record=True) as found:
+        simplefilter("always")
+        estimator.fit(*rows)
+    return found
 
 
 class SearchCV(IntervalRegressorMixin, BaseEstimator):
@@ -102,7 +108,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             folds = [OutOfBag(rows, scorer, weighted=weighted)]
         if points[0].values is None:
             folds = [Whole(rows), *folds]
-        with self._open_journal(rows, points, splits, seed) as journal:
+        with self._open_journal(rows, splits, seed) as journal:
             paths = run_pieces(points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
         self.n_splits_ = len(splits) or 1
         self.cv_results_, complexity = tabulate(points, paths, len(folds))
@@ -111,9 +117,10 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         self.best_score_ = float(means[self.best_index_])
         if np.isnan(self.best_score_):
             warn("scoring: the score of every candidate is NaN in some fold; the simplest one is taken.")
-        chosen = {name: column[[self.best_index_]].tolist()[0] for name, column in self.cv_results_.items()}
         self.best_params_ = {
-            name.removeprefix("param_"): value for name, value in chosen.items() if name.startswith("param_")
+            name.removeprefix("param_"): column[[self.best_index_]].tolist()[0]
+            for name, column in self.cv_results_.items()
+            if name.startswith("param_")
         }
         self.best_estimator_ = self._refit(points[0].estimator, rows)
         return self
@@ -135,9 +142,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    def _open_journal(
-        self, rows: Rows, points: list[Point], splits: list[tuple[IntArray, IntArray]], seed: int | None
-    ) -> Any:
+    def _open_journal(self, rows: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
@@ -146,18 +151,20 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         header["cv"] = digest(*(part for split in splits for part in split)) if splits else "oob"
         for name, value in self.get_params(deep=False).items():
             if name not in NOT_IN_JOURNAL:
-                header[name] = re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+                header[name] = _describe(value)
         header["random_state"] = seed
-        # A long array is printed without its middle, hence all values once more.
-        values = [None if point.values is None else point.values.tolist() for point in points]
-        candidates = repr([[point.params for point in points], values])
-        header["candidates"] = digest(np.frombuffer(candidates.encode(), dtype=np.uint8))
         return Journal(self.checkpoint, header)
 
     def _refit(self, estimator: Any, rows: Rows) -> Any:
-        """The chosen estimator, fitted to all rows in a thread, so that it can be interrupted."""
+        """The chosen estimator, fitted to all rows."""
         best = clone(estimator).set_params(**self.best_params_, **self._refit_params())
-        list(run_in_threads(lambda best: best.fit(*rows), [best]))
+        if hasattr(best, "n_jobs"):  # it makes threads itself, by joblib, whose settings belong to this thread
+            warnings = _fit_and_record(best, rows)
+        else:  # in a thread, so that it can be interrupted
+            ((_, warnings),) = run_in_threads(lambda best: _fit_and_record(best, rows), [best])
+        for warning in warnings:
+            if not str(warning.message).startswith("y: "):  # the search has said that already
+                warn(str(warning.message), warning.category)
         copy_feature_names(self, best)
         for tree in getattr(best, "estimators_", []):
             copy_feature_names(self, tree)
@@ -178,50 +185,6 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Importances of the best estimator, if it has any."""
-        check_is_fitted(self)
-        return self.best_estimator_.feature_importances_
-
-    @available_if(_best_has("apply"))  # type: ignore[untyped-decorator]
-    def apply(self, X: Any) -> IntArray:
-        """Find the leaf of every row in every tree of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_estimators)
-            Rows of the trees' node tables.
-        """
-        return self.best_estimator_.apply(X)
-
-    @available_if(_best_has("staged_predict"))  # type: ignore[untyped-decorator]
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
-        """Predict after every stage of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        iterator of ndarray of shape (n_samples,)
-            The prediction of the first stage, of the first two, and so on; the last one is that of `predict`.
-        """
-        return self.best_estimator_.staged_predict(X)
-
-    @property
-    def estimators_(self) -> list[Any]:
-        """The trees of the best estimator, if it has any."""
-        check_is_fitted(self)
-        return self.best_estimator_.estimators_
 
     def _make_grid(
         self, estimator: Any, axes: Mapping[str, Iterable[Any]], values: FloatArray | IntArray | None = None
@@ -267,3 +230,35 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         if not len(margins):
             raise ValueError("margins: expected at least one.")
         return margins.tolist()
+
+
+class EnsembleSearchCV(SearchCV):
+    """A search whose best estimator is an ensemble of trees."""
+
+    @property
+    def estimators_(self) -> list[MaxMarginIntervalTree]:
+        """The trees of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.estimators_
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Importances of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.feature_importances_
+
+    def apply(self, X: Any) -> IntArray:
+        """Find the leaf of every row in every tree of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_estimators)
+            Rows of the trees' node tables.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.apply(X)

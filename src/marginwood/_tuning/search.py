@@ -121,7 +121,8 @@ def run_pieces(
     """Score every point on every fold, but for the pieces that the journal holds already.
 
     A thread writes its piece to the journal before it takes another: a run that is killed loses only unfinished pieces.
-    The pieces of a fold follow one another, and it is released after the last: at any time few folds are in memory.
+    The pieces of a fold follow one another, and the thread that ends the last releases it: there are never more
+    prepared folds than threads.
     """
     done: dict[Piece, ScoredPath] = {}
     for line in journal.pieces if journal else []:
@@ -129,11 +130,16 @@ def run_pieces(
     pieces = [Piece(point, fold) for fold in range(len(folds)) for point in range(len(points))]
     missing = [piece for piece in pieces if piece not in done]
     n_missing = Counter(piece.fold for piece in missing)
+    releasing = threading.Lock()
 
     def run(piece: Piece) -> ScoredPath:
         path = folds[piece.fold].score(points[piece.point])
         if journal:
             journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
+        with releasing:
+            n_missing[piece.fold] -= 1
+            if n_missing[piece.fold] == 0:
+                folds[piece.fold].release()
         return path
 
     with (
@@ -142,9 +148,6 @@ def run_pieces(
     ):
         for piece, path in results:
             done[piece] = path
-            n_missing[piece.fold] -= 1
-            if n_missing[piece.fold] == 0:
-                folds[piece.fold].release()
             advance()
     return done
 

@@ -12,7 +12,7 @@ from marginwood._core.turnbull import Scratch, certify, make_scratch, maximise
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution
-from marginwood.intervals import FloatArray, IntArray, check_informative, check_intervals, check_sample_weight
+from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
 
 __all__ = ["Turnbull", "turnbull"]
 
@@ -93,9 +93,7 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
             ConvergenceWarning,
         )
     has_mass = mass > 0
-    result = Turnbull.__new__(Turnbull)
-    result._is_single = True
-    result._set(support[has_mass], mass[has_mass], np.array([0, np.count_nonzero(has_mass)]))
+    result = Turnbull._of(support[has_mass], mass[has_mass])
     result.log_likelihood = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     result.gap = total * gap
     return result
@@ -115,14 +113,16 @@ def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatA
 def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, cells.Ranges]:
     """Cells, and the rows as ranges of them, equal ones merged."""
     n_rows = len(intervals)
-    orders: IntArray = cells.sort_ends(intervals)
-    first, stop = np.empty((2, n_rows), np.int32)
+    training = cells.sort_rows(intervals)
+    marks = np.full(n_rows // 32 + 1, ~np.uint64(0))
+    marks[-1] = (1 << 2 * n_rows % 64) - 1
+    found = cells.make_ranges(n_rows, 0)
+    number = np.empty(n_rows, np.int32)
     support = np.empty((n_rows, 2))
-    n_cells = cells.find_cells(intervals, orders, first, stop, support)
+    _, n_cells = cells.find_cells(training, marks, weight[training.rows], found, number, support)
     merged = cells.make_ranges(n_rows, n_cells)
-    n_merged = cells.merge_rows(orders[0], first, stop, weight, merged, np.empty(n_cells + 1, np.int32))
-    ranges = cells.Ranges(merged.first[:n_merged], merged.stop[:n_merged], merged.weight[:n_merged], merged.coverage)
-    return support[:n_cells], ranges
+    n_merged = cells.merge_rows(found, merged, np.empty(n_cells + 1, np.int32))
+    return support[:n_cells], cells.take_ranges(merged, n_merged)
 
 
 def _solve(ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: Scratch) -> tuple[FloatArray, float]:

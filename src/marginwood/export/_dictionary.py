@@ -89,6 +89,8 @@ def from_dict(state: Any) -> Any:
         if state["format"] > FORMAT:
             raise ValueError(f"it has format {state['format']}, this version reads up to {FORMAT}. Update marginwood.")
         return decode_model(_from_json(state["model"]))
+    except ImportError:  # XGBoost is not installed
+        raise
     except Exception as error:
         reason = printable(str(error).strip().split("\n")[0]) or type(error).__name__
         kind = f"{type(error).__name__}: " if isinstance(error, LookupError) else ""
@@ -141,7 +143,7 @@ def _read_array(value: dict[str, Any]) -> npt.NDArray[Any]:
     if float in types:
         items = [NOT_FINITE.get(item, item) if isinstance(item, str) else item for item in items]
     if not all(type(item) in types for item in items):
-        raise ValueError(f"an item of an array is no {dtype}.")
+        raise ValueError(f"an item of an array is not of {dtype}.")
     if types == (int,) and items and not np.iinfo(dtype).min <= min(items) <= max(items) <= np.iinfo(dtype).max:
         raise ValueError(f"an item of an array is beyond {dtype}.")
     return np.array(items, dtype=dtype).reshape(value["shape"])

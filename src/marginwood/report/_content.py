@@ -46,7 +46,8 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """The whole content of a report on a fitted model and data with known intervals."""
     fitted = read(model)
     prediction = np.asarray(model.predict(X), np.float64)  # X as it came: a frame's names are checked here
-    X, y = fitted.transform(X), check_intervals(y)
+    X, words = _as_numbers(fitted, X)
+    y = check_intervals(y)
     if len(X) != len(y):
         raise ValueError(f"X and y: expected the same number of rows, got {len(X)} in X and {len(y)} in y.")
     if not np.isfinite(y).any():
@@ -67,7 +68,7 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
         "scores": _scores(y, prediction),
         "kinds": _kinds(y, prediction),
         "importances": _importances(fitted.estimator),
-        "feature_table": _feature_table(fitted.estimator, X),
+        "feature_table": _feature_table(fitted.estimator, X, words),
         "target": _target_summary(y),
         "n_trees": len(trees),
         "trees": tables,
@@ -78,6 +79,20 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
         "candidates": candidates(fitted.search, has_surface=surface is not None),
         "warnings": _step_notes(fitted) + _warnings(trees, tables, X, y, names),
     }
+
+
+def _as_numbers(fitted: Fitted, X: Any) -> tuple[FloatArray, list[int]]:
+    """X as the estimator sees it, and its columns of words, which become NaN; a tree sees none."""
+    shown = fitted.after_steps(X)
+    if fitted.ensemble is not None or not hasattr(shown, "columns"):
+        return fitted.transform(X), []
+    columns, words = np.full((len(shown), len(shown.columns)), np.nan), []
+    for idx, name in enumerate(shown.columns):
+        try:
+            columns[:, idx] = np.asarray(shown[name], dtype=np.float64)
+        except (TypeError, ValueError):  # the model has predicted from it, so it encodes words inside
+            words.append(idx)
+    return columns, words
 
 
 def _parameters(fitted: Fitted) -> dict[str, str]:
@@ -131,11 +146,11 @@ def _importances(model: Any) -> dict[str, Any] | None:
     return {"name": name, "feature": order.tolist(), "value": numbers(values[order])}
 
 
-def _feature_table(model: Any, X: FloatArray) -> dict[str, Any]:
-    """Missing and infinite values and the range of the most important features."""
+def _feature_table(model: Any, X: FloatArray, words: list[int]) -> dict[str, Any]:
+    """Missing and infinite values and the range of the most important features that are numbers."""
     values = _importance_values(model)
     order = np.arange(X.shape[1]) if values is None else np.argsort(-np.abs(values), kind="stable")
-    order = order[:N_FEATURES]
+    order = order[~np.isin(order, words)][:N_FEATURES]
     finite = np.isfinite(X[:, order])
     return {
         "feature": order.tolist(),

@@ -1,40 +1,32 @@
-"""XGBoost on interval targets, for big data and GPUs; needs the extra ``marginwood[xgboost]``.
-
-`IntervalObjective` and `IntervalMetric` are for scripts that call XGBoost themselves, `XGBIntervalRegressor` is a
-scikit-learn estimator.
-"""
+"""`XGBIntervalRegressor`: XGBoost on interval targets as an estimator of scikit-learn."""
 
 from __future__ import annotations
 
-import json
-from ast import literal_eval
-from contextlib import suppress
-from pathlib import Path
+import os
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import LARGEST_SEED, IntervalRegressorMixin, Rows, all_or_nothing, check_features, check_rows
-from marginwood._states import encode
 from marginwood._support.checks import check_count, check_positive
-from marginwood._support.files import write_whole
 from marginwood._support.notices import warn
 from marginwood._validation import check_early_stopping, check_validation, hold_out
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
+from marginwood.xgb._boosters import import_xgboost
 from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance
 
-__all__ = ["IntervalMetric", "IntervalObjective", "XGBIntervalRegressor"]
+__all__ = ["XGBIntervalRegressor"]
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
 # Parameters that XGBoost knows by the same name.
 XGB_PARAMETERS = (
     "learning_rate",
-    "max_depth",
     "min_child_weight",
     "subsample",
     "colsample_bytree",
@@ -47,27 +39,9 @@ XGB_PARAMETERS = (
 )
 
 
-def import_xgboost() -> Any:
-    """XGBoost, or an ImportError that says how to get it."""
-    try:
-        import xgboost
-    except ImportError as error:
-        raise ImportError('marginwood.xgb._model needs XGBoost: pip install "marginwood[xgboost]".') from error
-    return xgboost
-
-
 def as_features(X: Any) -> Any:
     """Features without infinities."""
     return X.clip(-LARGEST_FEATURE, LARGEST_FEATURE)
-
-
-def as_literal(parameters: dict[str, Any]) -> str:
-    """Those parameters that are plain, as a literal of Python; JSON has no tuples, which XGBoost tells from lists."""
-    plain = {}
-    for name, value in parameters.items():
-        with suppress(TypeError, ValueError):
-            plain[name] = literal_eval(repr(encode(value)))
-    return repr(plain)
 
 
 class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
@@ -86,7 +60,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     learning_rate : float, default=0.3
         Factor of each tree.
     max_depth : int, default=6
-        Depth of the trees; 0 for no limit.
+        Depth of the trees; None for no bound.
     min_child_weight : float, default=1.0
         Least sum of curvatures in a leaf; a row that has a loss adds about its weight.
     subsample : float, default=1.0
@@ -111,7 +85,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     validation_fraction : float, default=0.1
         Share of the rows to hold out. Only with `early_stopping_rounds`, and if `fit` is not given validation data.
     n_jobs : int, default=None
-        Threads; None or -1 for all processors, as in XGBoost.
+        Threads; None for one, -1 for all processors.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     verbose : int, default=0
@@ -122,7 +96,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     Attributes
     ----------
     booster_ : xgboost.Booster
-        The model. Its own attributes hold loss, margin, scale, the other parameters and the validation loss.
+        The model of XGBoost; its method `save_model` writes it for programs that have XGBoost only.
     n_estimators_ : int
         Number of rounds that are kept.
     validation_score_ : ndarray
@@ -155,7 +129,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         loss: Loss = "squared_hinge",
         margin: float = 0.0,
         learning_rate: float = 0.3,
-        max_depth: int = 6,
+        max_depth: int | None = 6,
         min_child_weight: float = 1.0,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
@@ -239,15 +213,16 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         evals = [] if validation is None else [(self._as_matrix(validation, ref=data), "validation")]
         history: dict[str, Any] = {}
         booster = xgboost.train(dtrain=data, evals=evals, evals_result=history, **arguments)
-        return self._finish(booster, history, arguments["obj"])
+        return self._finish(booster, history)
 
     def _as_matrix(self, data: Rows, ref: Any = None) -> Any:
         xgboost = import_xgboost()
         X, intervals, weight = data
-        bounds = {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1], "nthread": self.n_jobs}
+        options = {"weight": weight, "nthread": self._n_threads()}
+        options |= {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1]}
         if self.tree_method != "hist":
-            return xgboost.DMatrix(as_features(X), weight=weight, **bounds)
-        return xgboost.QuantileDMatrix(as_features(X), weight=weight, max_bin=int(self.max_bin), ref=ref, **bounds)
+            return xgboost.DMatrix(as_features(X), **options)
+        return xgboost.QuantileDMatrix(as_features(X), max_bin=int(self.max_bin), ref=ref, **options)
 
     def _arguments(self, intervals: FloatArray, weight: FloatArray | None, seed: int, *, stops: bool) -> dict[str, Any]:
         """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
@@ -257,10 +232,11 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         scale = typical_distance(intervals, weight)
         parameters = {
             **{name: getattr(self, name) for name in XGB_PARAMETERS},
+            "max_depth": 0 if self.max_depth is None else self.max_depth,  # XGBoost's word for no bound
             "base_score": constant,
             "seed": seed,
             "disable_default_eval_metric": True,
-            **({} if self.n_jobs is None else {"nthread": self.n_jobs}),
+            "nthread": self._n_threads(),
             **(self.xgb_params or {}),
         }
         factor = bring_to_unit(parameters, scale)
@@ -273,21 +249,17 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             "verbose_eval": self.verbose or False,
         }
 
-    def _finish(self, booster: Any, history: dict[str, Any], objective: IntervalObjective) -> XGBIntervalRegressor:
-        """Keep the best rounds and write into the booster what it was trained with."""
+    def _n_threads(self) -> int:
+        """How many threads XGBoost may use; more than there are processors would only wait for each other."""
+        return min(effective_n_jobs(self.n_jobs), os.cpu_count() or 1)
+
+    def _finish(self, booster: Any, history: dict[str, Any]) -> XGBIntervalRegressor:
+        """Keep the best rounds."""
         if self.early_stopping_rounds is not None:
             booster = booster[: booster.best_iteration + 1]
-        self.booster_, self.n_estimators_ = booster, booster.num_boosted_rounds()
+        self.booster_ = booster
+        self.n_estimators_ = booster.num_boosted_rounds()
         self.validation_score_ = np.array(history.get("validation", {}).get(IntervalMetric(self.loss).name, []))
-        names = getattr(self, "feature_names_in_", None)
-        booster.set_attr(
-            marginwood_loss=objective.loss,
-            marginwood_margin=repr(objective.margin),
-            marginwood_scale=repr(float(objective.scale)),
-            marginwood_parameters=as_literal(self.get_params(deep=False)),
-            marginwood_validation_score=json.dumps(self.validation_score_.tolist()),
-            marginwood_feature_names=None if names is None else json.dumps(list(names)),
-        )
         return self
 
     def _check_weights(self, weight: FloatArray) -> None:
@@ -302,7 +274,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         check_loss(self.loss, self.margin)
         check_positive("learning_rate", self.learning_rate)
         check_count("n_estimators", self.n_estimators, 1)
-        check_count("max_depth", self.max_depth, 0)
+        if self.max_depth is not None:
+            check_count("max_depth", self.max_depth, 1, otherwise=" or None")
         check_count("max_bin", self.max_bin, 2)
         if not isinstance(self.verbose, bool):
             check_count("verbose", self.verbose, 0)
@@ -324,9 +297,14 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        X, names = as_features(check_features(self, X)), self.booster_.feature_names
-        matrix = import_xgboost().DMatrix(X, nthread=self.n_jobs, feature_names=names)
-        return self.booster_.predict(matrix).astype(np.float64)
+        X = as_features(check_features(self, X))
+        booster, n_threads = self.booster_, self._n_threads()
+        # A booster that was loaded would take all processors. Setting is not safe in threads, so it is done once.
+        if getattr(booster, "n_threads", None) != n_threads:
+            booster.set_param({"nthread": n_threads})
+            booster.n_threads = n_threads
+        matrix = import_xgboost().DMatrix(X, nthread=n_threads, feature_names=booster.feature_names)
+        return booster.predict(matrix).astype(np.float64)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -336,58 +314,3 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         names = self.booster_.feature_names or [f"f{feature}" for feature in range(self.n_features_in_)]
         total = np.array([gains.get(name, 0.0) for name in names])
         return total / total.sum() if total.sum() > 0 else total
-
-    def save(self, path: Any) -> None:
-        """Write the model as XGBoost's own JSON, which XGBoost reads too; the parameters are inside.
-
-        Those that are objects, such as a ``RandomState``, matter to `fit` only; `load` gives them their defaults.
-
-        Parameters
-        ----------
-        path : path-like
-            File to write; it appears whole or not at all.
-        """
-        check_is_fitted(self)
-        write_whole(path, memoryview(self.booster_.save_raw("json")))
-
-    @classmethod
-    def load(cls, path: Any) -> XGBIntervalRegressor:
-        """Read what `save` wrote.
-
-        Parameters
-        ----------
-        path : path-like
-            File to read.
-
-        Returns
-        -------
-        XGBIntervalRegressor
-            A fitted model with the parameters that it was trained with.
-
-        Raises
-        ------
-        ValueError
-            If the file is something else or is damaged.
-        """
-        xgboost = import_xgboost()
-        content = bytearray(Path(path).read_bytes())
-        try:
-            if not content.startswith(b"{"):  # XGBoost ends the process when there is nothing
-                raise ValueError("expected an object of JSON.")
-            return cls._from_booster(xgboost.Booster(model_file=content))
-        except Exception as error:
-            raise ValueError(f"path: {path} is not a model that XGBIntervalRegressor saved, or is damaged.") from error
-
-    @classmethod
-    def _from_booster(cls, booster: Any) -> XGBIntervalRegressor:
-        """The model of a booster with attributes; older files hold no parameters but loss and margin."""
-        attributes = booster.attributes()
-        parameters = {"loss": attributes["marginwood_loss"], "margin": float(attributes["marginwood_margin"])}
-        model = cls(**parameters | literal_eval(attributes.get("marginwood_parameters", "{}")))
-        model.booster_, model.n_estimators_ = booster, booster.num_boosted_rounds()
-        scores = json.loads(attributes.get("marginwood_validation_score", "[]"))
-        model.validation_score_ = np.array(scores, dtype=np.float64)
-        model.n_features_in_ = booster.num_features()
-        if "marginwood_feature_names" in attributes:
-            model.feature_names_in_ = np.array(json.loads(attributes["marginwood_feature_names"]), dtype=object)
-        return model

@@ -1,0 +1,95 @@
+"""One NPMLE for each of many queries, which weigh the rows of one training set differently.
+
+A forest asks this way: at a query, the weight of a training row is how often it shares a leaf with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from marginwood._core.cells import SortedRows, sort_rows
+from marginwood._core.queries import Answers, Queries, Room, estimate_queries, make_room
+from marginwood._support.checks import check_positive
+from marginwood._support.notices import warn
+from marginwood.distributions._steps import IntervalDistribution, concatenate
+from marginwood.intervals import FloatArray, IntArray, raise_first
+
+__all__ = ["SortedRows", "concatenate", "sort_rows", "weighted_turnbull"]
+
+# How many entries of queries are answered at once; the room for their answers grows with it.
+BLOCK_ENTRIES = 2**20
+
+
+def weighted_turnbull(
+    training: SortedRows, offsets: IntArray, rows: IntArray, weights: FloatArray, *, tol: float = 1e-3
+) -> IntervalDistribution:
+    """Estimate one distribution for each query.
+
+    Parameters
+    ----------
+    training : SortedRows
+        What `sort_rows` makes of checked intervals.
+    offsets : ndarray of shape (n_queries + 1,)
+        Query i has the entries from ``offsets[i]`` to ``offsets[i + 1]`` of `rows` and `weights`.
+    rows : ndarray of shape (n_entries,)
+        Numbers of training rows; one that comes more than once in a query counts with the sum of its weights.
+    weights : ndarray of shape (n_entries,)
+        Their weights, on any scale: only their proportions within a query matter.
+    tol : float, default=1e-3
+        How far the log-likelihood of a query may be from its maximum, its weights scaled so that they add up to the
+        effective number of rows, ``sum(w) ** 2 / sum(w ** 2)``. Un-censored and right-censored rows have a closed form.
+
+    Returns
+    -------
+    IntervalDistribution
+        One row for each query. Queries without a row that says something get all mass on (-inf, inf).
+    """
+    check_positive("tol", tol)
+    offsets = np.ascontiguousarray(offsets, np.int64)
+    weights = np.ascontiguousarray(weights, np.float64)
+    n_rows = len(training.intervals)
+    raise_first((rows < 0) | (rows >= n_rows), "rows: not a row of the training set", row=rows.astype(np.float64))
+    raise_first(~(np.isfinite(weights) & (weights >= 0)), "weights: negative, NaN or infinite", weight=weights)
+    sorted_number = np.empty(n_rows, np.int32)
+    sorted_number[training.rows] = np.arange(n_rows)
+    room = make_room(training, max(1, min(int(np.diff(offsets).max()), n_rows)))
+    parts = []
+    for start, stop in _blocks(offsets):
+        entries = slice(offsets[start], offsets[stop])
+        queries = Queries(offsets[start : stop + 1] - offsets[start], sorted_number[rows[entries]], weights[entries])
+        parts.append(_answer(training, queries, tol, room))
+    gap = np.concatenate([answers.gap for answers in parts])
+    if (gap > tol).any():
+        found = f"{np.count_nonzero(gap > tol)} of {len(gap)} queries may be up to {gap.max():.3g}"
+        warn(f"weighted_turnbull: the log-likelihood of {found} below its maximum (tol={tol}).", ConvergenceWarning)
+    return concatenate([IntervalDistribution._of(*answers[:3]) for answers in parts])
+
+
+def _blocks(offsets: IntArray) -> Iterator[tuple[int, int]]:
+    """Ranges of queries that have about `BLOCK_ENTRIES` entries together, or are alone."""
+    start, n_queries = 0, len(offsets) - 1
+    while start < n_queries:
+        stop = int(np.searchsorted(offsets, offsets[start] + BLOCK_ENTRIES, side="right")) - 1
+        stop = min(max(stop, start + 1), n_queries)
+        yield start, stop
+        start = stop
+
+
+def _answer(training: SortedRows, queries: Queries, tol: float, room: Room) -> Answers:
+    """Answer a block of queries."""
+    n_queries = len(queries.offsets) - 1
+    most = len(queries.rows) + n_queries
+    answers = Answers(np.empty((most, 2)), np.empty(most), np.empty(n_queries + 1, np.int64), np.empty(n_queries))
+    n_found = estimate_queries(training, queries, tol, room, answers)
+    return answers._replace(support=answers.support[:n_found].copy(), mass=answers.mass[:n_found].copy())
+
+
+def concatenate(parts: list[IntervalDistribution]) -> IntervalDistribution:
+    """The rows of several distributions that `weighted_turnbull` made, one after another."""
+    sizes = np.concatenate([part._steps.stop - part._steps.start for part in parts])
+    support = np.concatenate([np.column_stack([part._steps.lower, part._steps.upper]) for part in parts])
+    mass = np.concatenate([part._mass for part in parts])
+    return IntervalDistribution._of(support, mass, np.concatenate([[0], np.cumsum(sizes)]))

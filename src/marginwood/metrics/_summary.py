@@ -1,0 +1,54 @@
+"""Scores of rankings and of distributions, beside those of a prediction that is the same for all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from marginwood.distributions import turnbull
+from marginwood.intervals import FloatArray
+from marginwood.metrics._brier import integrated_interval_brier_score
+from marginwood.metrics._distributions import d_calibration, interval_log_loss
+from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc
+from marginwood.metrics._scorers import interval_crps_between_limits
+
+__all__ = ["Score", "summarise"]
+
+RANKINGS: dict[str, Callable[..., float]] = {
+    "concordance index": interval_concordance_index,
+    "target-interval AUC": target_interval_auc,
+}
+OF_DISTRIBUTIONS: dict[str, Callable[..., float]] = {
+    "log loss": interval_log_loss,
+    "CRPS": interval_crps_between_limits,
+    "integrated Brier score": integrated_interval_brier_score,
+    "D-calibration p-value": lambda y, distribution: d_calibration(y, distribution).p_value,
+}
+
+
+class Score(NamedTuple):
+    """A score of a model and of the same prediction for all rows; or None twice and why it is not defined."""
+
+    name: str
+    model: float | None
+    constant: float | None
+    reason: str = ""
+
+
+def summarise(y: FloatArray, prediction: FloatArray, distribution: Any = None) -> list[Score]:
+    """Scores of rankings; with distributions, those too, beside the estimate of Turnbull for these rows."""
+    constant = np.full(len(y), np.median(prediction))
+    scores = [_compute(name, metric, y, prediction, constant) for name, metric in RANKINGS.items()]
+    if distribution is not None:
+        estimate = turnbull(y).shifted(np.zeros(len(y)))
+        scores += [_compute(name, metric, y, distribution, estimate) for name, metric in OF_DISTRIBUTIONS.items()]
+    return scores
+
+
+def _compute(name: str, metric: Callable[..., float], y: FloatArray, ours: Any, theirs: Any) -> Score:
+    try:
+        return Score(name, metric(y, ours), metric(y, theirs))
+    except ValueError as error:  # data that a score cannot rank or compare
+        return Score(name, None, None, str(error))

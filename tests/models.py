@@ -1,0 +1,36 @@
+"""A small model of every kind: an estimator that becomes public is among them by itself."""
+
+import inspect
+from importlib.util import find_spec
+
+import marginwood
+
+SMALL = {"n_estimators": 5, "n_margins": 3, "cv": 3, "max_depth": 3, "random_state": 0}
+
+
+def small(cls):
+    """A small model of a class; what it wraps is a small tree."""
+    parameters = inspect.signature(cls).parameters
+    options = {name: value for name, value in SMALL.items() if name in parameters}
+    tree = marginwood.MaxMarginIntervalTree(max_depth=2)
+    if "estimator" in parameters:
+        options["estimator"] = tree
+    if "regressor" in parameters:  # any target may be transformed by these
+        options |= {"regressor": tree, "func": "arcsinh"}
+    if "models" in parameters:
+        options["models"] = [("tree", tree), ("constant", marginwood.IntervalDummyRegressor())]
+    return cls(**options)
+
+
+def public_classes():
+    classes = {name: getattr(marginwood, name) for name in marginwood.__all__}
+    if find_spec("xgboost"):
+        from marginwood.xgb import XGBIntervalRegressor
+
+        classes["XGBIntervalRegressor"] = XGBIntervalRegressor
+    return {name: cls for name, cls in classes.items() if hasattr(cls, "predict")}
+
+
+def small_models():
+    """Small models, not fitted, by the names of their classes."""
+    return {name: small(cls) for name, cls in public_classes().items()}
