@@ -9,8 +9,17 @@ SMALL = {"n_estimators": 5, "n_margins": 3, "cv": 3, "max_depth": 3, "random_sta
 
 
 def small(cls):
+    """A small model of a class; what it wraps is a small tree."""
     parameters = inspect.signature(cls).parameters
-    return cls(**{name: value for name, value in SMALL.items() if name in parameters})
+    options = {name: value for name, value in SMALL.items() if name in parameters}
+    tree = marginwood.MaxMarginIntervalTree(max_depth=2)
+    if "estimator" in parameters:
+        options["estimator"] = tree
+    if "regressor" in parameters:  # any target may be transformed by these
+        options |= {"regressor": tree, "func": "arcsinh"}
+    if "models" in parameters:
+        options["models"] = [("tree", tree), ("constant", marginwood.IntervalDummyRegressor())]
+    return cls(**options)
 
 
 def public_classes():

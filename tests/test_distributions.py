@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginwood.distributions import IntervalDistribution, turnbull
+from marginwood.distributions._steps import concatenate
 
 POINTS = np.arange(-8, 8.25, 0.5)
 
@@ -153,6 +154,13 @@ def test_rows_answer_as_they_would_alone(parts, shifts):
     for row, one in enumerate(alone):
         assert together[row].support.tolist() == one.support.tolist()
         assert together[row].mass.tolist() == one.mass.tolist()
+
+
+def test_rows_can_be_put_together():
+    one = turnbull([1.0, 2.0])
+    together = concatenate([one, one.shifted([1.0, 5.0])[1:], join([([(0.0, 0.0)], [1.0]), ([(3.0, 4.0)], [1.0])])])
+    assert together.quantile(1.0).tolist() == [[2, 2], [7, 7], [0, 0], [3, 4]]
+    assert together[3].mass.tolist() == [1.0]
 
 
 def test_points_are_numbers_or_shared_by_all_rows_or_one_line_for_each():

@@ -3,6 +3,7 @@
 import copy
 import functools
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -146,7 +147,7 @@ class _Wrapper:
         None,
         "interval_accuracy",
     ],
-    ids=str,
+    ids=lambda scorer: re.sub(" at 0x[0-9a-f]+", "", str(scorer)),  # the same in every process
 )
 def test_anything_else_is_not_taken_for_an_average(scorer):
     assert average_loss_of(scorer) is None

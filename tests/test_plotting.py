@@ -280,6 +280,18 @@ def test_bars_arrows_and_dots_stand_where_their_rows_are():
     assert np.isfinite(ax.get_ylim()).all()
 
 
+def test_ranges_stand_behind_their_rows_and_infinite_ones_run_to_the_edge():
+    ranges = [(-1, 2), (1, inf), (-inf, inf)]
+    ax = plot_intervals([(0, 1), (2, inf), (3, 3)], [0.5, 2, 3], ranges=ranges, x=[10, 20, 30])
+    bottom, top = ax.get_ylim()
+    assert bottom < -1
+    assert top > 3
+    drawn = [segment[:, 1].tolist() for segment in ax.collections[-1].get_segments()]
+    assert drawn == [[-1, 2], [1, top], [bottom, top]]
+    assert ax.collections[-1].get_zorder() < min(line.get_zorder() for line in ax.lines)
+    assert legend(ax) == ["interval", "open end", "exact value", "prediction", "predicted range"]
+
+
 def test_rows_are_sorted_by_prediction_or_by_the_middle_of_the_interval():
     target = [(4, 6), (0, 1), (2, inf)]
     by_middle = plot_intervals(target)
@@ -310,6 +322,8 @@ def test_a_column_of_a_frame_names_the_axis_as_it_stands():
         ({"prediction": [1.0]}, r"prediction: expected shape \(2,\), one number per row of y; got shape \(1,\)"),
         ({"x": [[1.0, 2.0]]}, r"x: expected shape \(2,\)"),
         ({"x": [nan, 1.0]}, "x: NaN or infinite"),
+        ({"ranges": [1.0, 2.0]}, r"ranges: expected shape \(2, 2\), a lower and an upper end per row of y; got \(2,\)"),
+        ({"ranges": [(1.0, 2.0), (2.0, 1.0)]}, "ranges: upper < lower in 1 of 2 rows"),
     ],
 )
 def test_rows_that_have_no_place_are_refused(arguments, message):

@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 from itertools import pairwise
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -47,7 +48,7 @@ SEARCHES = {
         12, losses="linear_hinge", n_margins=2, grid={"max_features": [1, 1.0]}, random_state=0
     ),
     "boosting": MaxMarginIntervalBoostingCV(
-        9, losses="squared_hinge", n_margins=2, grid={"max_depth": [1, 2]}, subsample=0.7, cv=3, random_state=0
+        5, losses="squared_hinge", n_margins=2, grid={"max_depth": [1, 2]}, subsample=0.7, cv=3, random_state=0
     ),
     "linear": L1IntervalRegressionCV(margins=[0.0, 0.2], n_alphas=6, tol=1e-12, cv=3),
     "cart": IntervalCARTCV(margins=[0.0, 0.2], max_depth=4, cv=3, random_state=0),
@@ -227,12 +228,36 @@ def test_the_best_forest_has_the_threads_of_the_search():
     assert make_search("out of bag").fit(X, y).best_estimator_.n_jobs is None
 
 
+def test_the_best_forest_is_grown_where_joblib_is_told_to(monkeypatch):
+    X, y = make_problem()
+    n_threads = []
+    grow_trees = marginwood._trees.forest.grow_trees
+
+    def record(*args):
+        n_threads.append(joblib.effective_n_jobs(args[-1]))
+        return grow_trees(*args)
+
+    monkeypatch.setattr(marginwood._trees.forest, "grow_trees", record)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        make_search("out of bag").fit(X, y)
+    assert n_threads == [1, 1, 1, 1, 2]  # the candidates side by side, then the best one
+
+
 @pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "cart"])
 def test_a_random_state_that_is_used_up_gives_one_seed_to_all_candidates(name):
     X, y = make_problem()
     one, other = (make_search(name, random_state=np.random.RandomState(5)).fit(X, y) for _ in range(2))
     assert_same_results(one, other)
     assert_same_results(one, make_search(name, random_state=one.best_estimator_.random_state).fit(X, y))
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting"])
+def test_a_grid_takes_the_parameters_that_the_search_hands_on(name):
+    X, y = make_problem()
+    search = make_search(name, grid={"anchor": np.array([0.0, 4.0]), "max_features": (None, "sqrt")}).fit(X, y)
+    candidates = {(candidate["anchor"], candidate["max_features"]) for candidate in parameters_of(search)}
+    assert candidates == {(0.0, None), (0.0, "sqrt"), (4.0, None), (4.0, "sqrt")}
+    assert make_search(name, anchor=4.0, grid=None).fit(X, y).best_estimator_.anchor == 4.0
 
 
 # What the search hands on.

@@ -80,3 +80,16 @@ def test_no_cv_means_five_stratified_folds():
     splitter = make_splitter(None)
     assert isinstance(splitter, CensoringStratifiedKFold)
     assert splitter.get_n_splits() == 5
+
+
+def test_groups_are_ignored_with_a_warning():
+    y = np.arange(10.0)
+    with pytest.warns(UserWarning, match=r"groups: CensoringStratifiedKFold ignores them; .* GroupKFold"):
+        splits = list(CensoringStratifiedKFold(2).split(y, y, groups=np.zeros(10)))
+    assert len(splits) == 2
+
+
+@pytest.mark.parametrize("cv", ["oob", 2.5, True])
+def test_what_is_not_a_splitter_is_refused(cv):
+    with pytest.raises(ValueError, match=f"cv: expected a number of folds, a splitter or .*, got {cv!r}"):
+        make_splitter(cv)

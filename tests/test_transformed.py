@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import marginwood
 from marginwood import (
     DistributionalIntervalRegressor,
     MaxMarginIntervalTree,
@@ -66,7 +67,7 @@ def test_a_time_from_zero_on_is_open_below():
     [
         ([(-3, -2), (1, 2)], {}, "upper ends at or below 0.* in 1 of 2 rows"),
         ([(-3, 2), (1, 2)], {}, "lower ends below 0 in 1 of 2 rows .*An unknown end is -inf"),
-        ([(1, 2), (1, 2)], {"func": "cube"}, "func: expected one of 'log', 'log1p', 'sqrt', got 'cube'"),
+        ([(1, 2), (1, 2)], {"func": "cube"}, "func: expected one of 'log', 'log1p', 'sqrt', 'arcsinh', got 'cube'"),
         ([(1, 2), (1, 2)], {"inverse_func": np.exp}, "inverse_func: expected None"),
         ([(1, 2), (1, 2)], {"func": np.negative, "inverse_func": np.negative}, "expected an increasing function"),
     ],
@@ -84,3 +85,9 @@ def test_a_function_needs_its_inverse():
 def test_times_and_events_in_the_place_of_ends_are_recognised():
     with pytest.raises(ValueError, match=r"upper < lower in 2 of 3 rows .*from_events\(time, event\)"):
         check_intervals([(5.0, 1), (7.0, 0), (1.0, 1)])
+
+
+def test_a_file_refuses_functions_that_it_cannot_hold(tmp_path):
+    model = TransformedIntervalRegressor(TREE, func=np.arcsinh, inverse_func=np.sinh).fit(X, LOGS)
+    with pytest.raises(TypeError, match=r"func_.* cannot be saved"):
+        marginwood.save(model, tmp_path / "model.mw")

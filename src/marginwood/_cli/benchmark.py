@@ -20,7 +20,7 @@ import numpy as np
 
 from marginwood._cli.data import Data, add_data, add_features, add_target, read_data
 from marginwood._cli.errors import DataError
-from marginwood._cli.models import MODELS, available_models, count, jobs, make_tuned, tune_model
+from marginwood._cli.models import MODELS, available_models, count, fit_model, jobs, make_tuned
 from marginwood._support.files import check_place, write_whole
 from marginwood._tuning.selection import spread
 from marginwood._tuning.splitters import CensoringStratifiedKFold
@@ -46,7 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     add_data(parser)
     parser.add_argument(
-        "--models", nargs="+", choices=list(MODELS), default=available_models(), help="what to compare (default: all)"
+        "--models",
+        nargs="+",
+        choices=list(MODELS),
+        default=available_models(),
+        help="what to compare (default: all but auto)",
     )
     parser.add_argument("--cv", metavar="N", type=count, help="number of folds (default: folds.csv, or 5)")
     parser.add_argument("--out", metavar="FILE", default="benchmark.png", help="picture (default: benchmark.png)")
@@ -90,7 +94,7 @@ def _score(name: str, data: Data, splits: list[Any], n_jobs: int | None) -> Floa
     for fold, (train, test) in enumerate(splits):
         model = make_tuned(name, {}, n_jobs=n_jobs)
         start = time.perf_counter()
-        tune_model(model, data.X[train], data.y[train], data.names)
+        fit_model(model, data.X[train], data.y[train], data.names)
         seconds, prediction = time.perf_counter() - start, model.predict(data.X[test])
         scores[fold] = [*(metric(data.y[test], prediction) for metric in METRICS.values()), seconds]
         log.info("%s: fold %d of %d, MSE %.4g", name, fold + 1, len(splits), scores[fold, 0])

@@ -13,11 +13,14 @@ import numpy as np
 
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._cli.errors import UsageError
+from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
+from marginwood._tuning.boosting import MaxMarginIntervalBoostingCV
+from marginwood._tuning.forest import MaxMarginIntervalForestCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.intervals import FloatArray
@@ -33,7 +36,6 @@ __all__ = [
     "jobs",
     "make_model",
     "make_tuned",
-    "tune_model",
 ]
 
 # Options that models without threads or random draws may be given.
@@ -54,15 +56,13 @@ class Model(NamedTuple):
     library: str = "sklearn"
 
 
-# The one table of models. Forest and boosting have no estimator yet that tunes them: the forest's `tune_oob` is called
-# by `tune_model`, and boosting stops early.
+# The one table of models; XGBoost is tuned by stopping early.
 MODELS: dict[str, Model] = {
     "tree": Model(MaxMarginIntervalTree, MaxMarginIntervalTreeCV),
-    "forest": Model(MaxMarginIntervalForest, MaxMarginIntervalForest),
+    "forest": Model(MaxMarginIntervalForest, MaxMarginIntervalForestCV),
+    # A search over all losses and margins takes minutes where the others take seconds.
     "boosting": Model(
-        MaxMarginIntervalBoosting,
-        MaxMarginIntervalBoosting,
-        {"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE},
+        MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV, {"losses": "squared_hinge", "n_margins": 3}
     ),
     "linear": Model(L1IntervalRegression, L1IntervalRegressionCV),
     "xgb": Model(
@@ -73,6 +73,7 @@ MODELS: dict[str, Model] = {
         library="xgboost",
     ),
     "constant": Model(IntervalDummyRegressor, IntervalDummyRegressor),
+    "auto": Model(IntervalSuperLearner, IntervalSuperLearner),
 }
 
 
@@ -163,7 +164,7 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def available_models() -> list[str]:
     """The models whose libraries are installed."""
-    return [name for name, model in MODELS.items() if find_spec(model.library) is not None]
+    return [name for name, model in MODELS.items() if name != "auto" and find_spec(model.library) is not None]
 
 
 def make_model(name: str, options: dict[str, Any], **defaults: Any) -> Any:
@@ -198,13 +199,6 @@ def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any
     else:  # it has no threads of its own, and a kernel cannot be interrupted in this one
         list(run_in_threads(lambda _: model.fit(X, y), [0]))
     return name_features(model, names)
-
-
-def tune_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any:
-    """Fit an estimator that chooses its parameters."""
-    if hasattr(model, "tune_oob"):  # goes with the forest's own estimator for tuning
-        return name_features(model.tune_oob(X, y, margins=[model.margin] if model.margin else "auto"), names)
-    return fit_model(model, X, y, names)
 
 
 def name_features(model: Any, names: list[str]) -> Any:

@@ -1,7 +1,8 @@
 """Train a model that chooses its own parameters, and save it.
 
-A tree chooses its loss, margin and pruning, and a linear model its penalty, by cross-validation; a forest chooses
-its margin by out-of-bag error; boosting and xgb stop when rows held out get no better. What is set is not searched.
+A tree chooses its loss, margin and pruning, boosting its margin and stages, and a linear model its penalty, by
+cross-validation; a forest chooses its loss and margin by out-of-bag error; xgb stops when rows held out get no better;
+auto weighs all of them. What is set is not searched.
 
 Example:
   marginwood tune train.csv --lower low --upper high --cv 10 --selection 1se --n-jobs -1 --out tree.mw
@@ -14,7 +15,7 @@ import logging
 from typing import Any
 
 from marginwood._cli.data import add_data, add_features, add_target, read_data
-from marginwood._cli.models import add_model, count, given_options, make_tuned, tune_model
+from marginwood._cli.models import add_model, count, fit_model, given_options, make_tuned
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 
@@ -26,13 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data(parser)
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     tuning = parser.add_argument_group("tuning")
-    tuning.add_argument("--cv", metavar="N", type=count, help="number of folds (default: 5); tree and linear")
-    tuning.add_argument(
-        "--selection", choices=["min", "1se"], help="least error, or the simplest model near it; tree and linear"
-    )
-    tuning.add_argument(
-        "--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on; tree only"
-    )
+    tuning.add_argument("--cv", metavar="N", type=count, help="number of folds (default: 5)")
+    tuning.add_argument("--selection", choices=["min", "1se"], help="least error, or the simplest model near it")
+    tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")
     add_target(parser)
     add_features(parser)
     add_model(parser)
@@ -44,15 +41,15 @@ def run(args: argparse.Namespace) -> None:
     model = make_tuned(args.model, given_options(args) | chosen, verbose=int(not args.quiet))
     check_place(args.out)
     data = read_data(args)
-    model = tune_model(model, data.X, data.y, data.names)
+    model = fit_model(model, data.X, data.y, data.names)
     save(model, args.out, notes=data.notes())
     log.info("%s: saved; chosen: %s", args.out, describe_choice(model))
 
 
 def describe_choice(model: Any) -> str:
     """What a tuned model chose, in words."""
-    chosen = getattr(model, "best_params_", None)
-    if chosen is None:  # goes when every model of the table has best_params_
-        names = [name for name in ("alpha_", "n_estimators_") if hasattr(model, name)] or ["margin"]
-        chosen = {name.rstrip("_"): getattr(model, name) for name in names}
+    if hasattr(model, "weights_"):
+        chosen = {name: weight for name, weight in model.weights_.items() if weight > 0}
+    else:
+        chosen = getattr(model, "best_params_", {"n_estimators": getattr(model, "n_estimators_", None)})
     return ", ".join(f"{name} {value if isinstance(value, str) else f'{value:.4g}'}" for name, value in chosen.items())

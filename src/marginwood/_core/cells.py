@@ -54,17 +54,21 @@ def make_ranges(n_rows, n_cells):
 
 def sort_rows(intervals):
     """Sort checked intervals and their ends."""
-    workspace = make_workspace(len(intervals))
-    order = np.empty(len(intervals), np.int32)
     says_nothing = ~np.isfinite(intervals).any(axis=1)
-    _sort_values(np.where(says_nothing, np.inf, intervals[:, 0]), order, *workspace)
-    intervals = intervals[order]
-    by_upper = np.empty(len(intervals), np.int32)
-    _sort_values(intervals[:, 1].copy(), by_upper, *workspace)
     n_rows = len(intervals) - np.count_nonzero(says_nothing)
+    workspace = make_workspace(len(intervals))
+    by_lower = _argsort(np.where(says_nothing, np.inf, intervals[:, 0]), workspace)
+    intervals = intervals[by_lower]
+    by_upper = _argsort(intervals[:n_rows, 1].copy(), workspace)
     ends = np.empty(2 * n_rows, np.int32)
     _sort_ends(intervals[:n_rows], by_upper, ends)
-    return SortedRows(intervals, order, ends)
+    return SortedRows(intervals, by_lower, ends)
+
+
+def _argsort(values, workspace):
+    order = np.empty(len(values), np.int32)
+    _sort_values(values, order, *(array[: len(values)] for array in workspace[:-1]), workspace.counts)
+    return order
 
 
 @kernel
@@ -84,12 +88,8 @@ def _sort_ends(intervals, by_upper, ends):
     intervals, by_upper, ends = borrow(intervals), borrow(by_upper), borrow(ends)
     n_rows = intervals.shape[0]
     low, high, place = 0, 0, 0
-    while place < ends.shape[0]:
-        row = by_upper[high]
-        if row >= n_rows:
-            high += 1
-            continue
-        value = intervals[row, 1]
+    while high < n_rows:
+        value = intervals[by_upper[high], 1]
         if low < n_rows:
             value = min(value, intervals[low, 0])
         run = low
@@ -98,10 +98,9 @@ def _sort_ends(intervals, by_upper, ends):
                 ends[place] = 2 * low
                 place += 1
             low += 1
-        while high < by_upper.shape[0] and intervals[by_upper[high], 1] == value:
-            if by_upper[high] < n_rows:
-                ends[place] = 2 * by_upper[high] + 1
-                place += 1
+        while high < n_rows and intervals[by_upper[high], 1] == value:
+            ends[place] = 2 * by_upper[high] + 1
+            place += 1
             high += 1
         for opened in range(run, low):
             if intervals[opened, 1] == np.inf:

@@ -209,15 +209,22 @@ def average(steps, low, high, bound, mean):
     for row in range(mean.shape[0]):
         start, shift = steps.start[row], steps.shift[row]
         total = 0.0
+        is_low, is_high = False, False
         for place in range(start, steps.stop[row]):
             mass = cumulative[place] - _sum_before(cumulative, start, place)
-            if mass > 0.0:
-                a, b = lower[place] + shift, upper[place] + shift
-                if bound == LOWER:
-                    value = min(max(a, low), high)
-                elif bound == UPPER:
-                    value = min(max(b, low), high)
-                else:
-                    value = _mean_between(a, b, low, high)
+            a, b = lower[place] + shift, upper[place] + shift
+            if bound == LOWER:
+                value = min(max(a, low), high)
+            elif bound == UPPER:
+                value = min(max(b, low), high)
+            else:
+                value = _mean_between(a, b, low, high)
+            if value == -np.inf:
+                is_low |= mass > 0.0
+            elif value == np.inf:
+                is_high |= mass > 0.0
+            else:
                 total += mass * value
+        if is_low or is_high:
+            total = np.nan if is_low and is_high else (-np.inf if is_low else np.inf)
         mean[row] = total

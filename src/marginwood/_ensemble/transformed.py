@@ -31,6 +31,7 @@ NAMED = {
     "log": Transformation(np.log, np.exp, 0.0),
     "log1p": Transformation(np.log1p, np.expm1, -1.0),
     "sqrt": Transformation(np.sqrt, np.square, 0.0),
+    "arcsinh": Transformation(np.arcsinh, np.sinh, -np.inf),
 }
 
 
@@ -79,6 +80,18 @@ def transform(values: FloatArray, transformation: Transformation) -> FloatArray:
     return np.where(values < transformation.least, -np.inf, inside)
 
 
+def _find_transformation(func: Any, inverse_func: Any) -> Transformation:
+    """The transformation that the parameters mean."""
+    if isinstance(func, str):
+        check_choice("func", func, NAMED)
+        if inverse_func is not None:
+            raise ValueError(f"inverse_func: expected None with func={func!r}, which has its own.")
+        return NAMED[func]
+    if not callable(func) or not callable(inverse_func):
+        raise TypeError("func, inverse_func: expected the name of a function, or two functions.")
+    return Transformation(func, inverse_func, -np.inf)
+
+
 def _regressor_has(name: str) -> Callable[[Any], bool]:
     def check(self: Any) -> bool:
         getattr(getattr(self, "regressor_", self.regressor), name)
@@ -97,8 +110,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     ----------
     regressor : estimator
         What is fitted to the transformed target.
-    func : {"log", "log1p", "sqrt"} or callable, default="log"
-        The function, increasing.
+    func : {"log", "log1p", "sqrt", "arcsinh"} or callable, default="log"
+        The function, increasing. "arcsinh" is close to the logarithm of large numbers of either sign.
     inverse_func : callable, default=None
         Its inverse. Only with a callable `func`.
 
@@ -106,6 +119,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     ----------
     regressor_ : estimator
         The fitted regressor.
+    func_, inverse_func_ : str or callable
+        The function and its inverse.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -149,23 +164,16 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         TransformedIntervalRegressor
             The fitted model.
         """
-        transformation = self._transformation()
+        transformation = _find_transformation(self.func, self.inverse_func)
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         intervals = self._transform(rows.intervals, transformation)
         options = fit_params if sample_weight is None else {**fit_params, "sample_weight": rows.weight}
         self.regressor_ = clone(self.regressor).fit(X, intervals, **options)
+        # Predictions need these, whatever the parameters become: files refuse functions that they cannot hold.
+        self.func_ = self.func
+        self.inverse_func_ = self.inverse_func
         return self
-
-    def _transformation(self) -> Transformation:
-        if isinstance(self.func, str):
-            check_choice("func", self.func, NAMED)
-            if self.inverse_func is not None:
-                raise ValueError(f"inverse_func: expected None with func={self.func!r}, which has its own.")
-            return NAMED[self.func]
-        if not callable(self.func) or not callable(self.inverse_func):
-            raise TypeError("func, inverse_func: expected the name of a function, or two functions.")
-        return Transformation(self.func, self.inverse_func, -np.inf)
 
     def _transform(self, intervals: FloatArray, transformation: Transformation) -> FloatArray:
         lower, upper = intervals.T
@@ -182,6 +190,9 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         )
         return ends
 
+    def _fitted_transformation(self) -> Transformation:
+        return _find_transformation(self.func_, self.inverse_func_)
+
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row, in units of the target.
 
@@ -197,7 +208,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         """
         check_is_fitted(self)
         with np.errstate(over="ignore"):
-            return self._transformation().backward(self.regressor_.predict(check_outer_features(self, X)))
+            return self._fitted_transformation().backward(self.regressor_.predict(check_outer_features(self, X)))
 
     @available_if(_regressor_has("predict_distribution"))  # type: ignore[untyped-decorator]
     def predict_distribution(self, X: Any) -> TransformedDistribution:
@@ -215,7 +226,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         """
         check_is_fitted(self)
         inner = self.regressor_.predict_distribution(check_outer_features(self, X))
-        return TransformedDistribution(inner, self._transformation())
+        return TransformedDistribution(inner, self._fitted_transformation())
 
     predict_quantile = available_if(_regressor_has("predict_distribution"))(DistributionMixin.predict_quantile)
     predict_survival_function = available_if(_regressor_has("predict_distribution"))(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import starmap
 from typing import Any
 
@@ -28,7 +28,6 @@ from marginwood._base import (
     check_rows,
     forget,
 )
-from marginwood._paths import Path, average_score, score_prediction
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
@@ -36,6 +35,7 @@ from marginwood._support.threads import check_stopped
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.leafweights import LeafWeights
+from marginwood._trees.outofbag import ForestPath
 from marginwood._trees.rules import Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
@@ -44,7 +44,6 @@ from marginwood.distributions._weighted import concatenate, sort_rows, weighted_
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import Loss
 from marginwood.metrics import interval_d2_score
-from marginwood.metrics._scorers import average_loss_of
 
 __all__ = ["MaxMarginIntervalForest"]
 
@@ -382,38 +381,3 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         importances = np.mean([tree.feature_importances_ for tree in self.estimators_], axis=0)
         total = importances.sum()
         return importances / total if total > 0 else importances
-
-
-class ForestPath(Path):
-    """A forest as the only model of a path: it has out-of-bag rows instead of a parameter to follow."""
-
-    def __init__(self, forest: MaxMarginIntervalForest) -> None:
-        super().__init__(np.zeros(1), np.array([sum(tree.tree_.n_leaves for tree in forest.estimators_)]))
-        self._forest = forest
-
-    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
-        """The predictions of the forest."""
-        yield self._forest._predict(X)
-
-    def model(self, step: int) -> MaxMarginIntervalForest:  # noqa: ARG002 (there is one)
-        """The forest."""
-        return copy.copy(self._forest)
-
-    def oob_scores(self, rows: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
-        """The score of the out-of-bag predictions that there are; NaN if there are none."""
-        prediction = self._forest._predict_oob(rows.X)
-        known = ~np.isnan(prediction) & (rows.weight > 0)
-        if not known.any():
-            return np.full(1, np.nan)
-        average = average_loss_of(scorer)
-        test = rows.take(known)
-        if average is not None:
-            return np.array([average_score(average, test, prediction[known])])
-        forest: Any = self.model(0)
-        forest.predict_distribution = lambda _: self._oob_distribution(known)
-        return np.array([score_prediction(forest, test, prediction[known], scorer, weighted=weighted)])
-
-    def _oob_distribution(self, known: BoolArray) -> IntervalDistribution:
-        """The distributions of training rows by the trees that did not draw them."""
-        forest = self._forest
-        return forest._predict_distribution(np.array(forest._leaves).T[known], forest._drawn()[:, known])

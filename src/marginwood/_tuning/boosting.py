@@ -50,6 +50,9 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         How many features to try in each node, drawn at random; None for all.
     subsample : float, default=1.0
         Share of the rows that each stage draws, without replacement.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     n_iter_no_change : int, default=30
         Stop growing the stages of a fold when its score has not risen for this many of them; None for never.
     random_state : int, RandomState instance or None, default=None
@@ -75,6 +78,10 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     ----------
     best_estimator_ : MaxMarginIntervalBoosting
         The chosen model, fitted to all rows.
+    estimators_ : list of MaxMarginIntervalTree
+        Its trees.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Its importances of the features.
     best_params_ : dict
         Its ``loss``, ``margin``, the parameters of `grid`, and ``n_estimators``.
     best_score_ : float
@@ -121,6 +128,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         min_samples_leaf: int | float = 1,
         max_features: int | float | str | None = None,
         subsample: float = 1.0,
+        anchor: float = 0.0,
         n_iter_no_change: int | None = 30,
         random_state: Any = None,
         cv: Any = 5,
@@ -141,6 +149,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.subsample = subsample
+        self.anchor = anchor
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.cv = cv
@@ -164,6 +173,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             subsample=self.subsample,
+            anchor=self.anchor,
             n_iter_no_change=self.n_iter_no_change,
             random_state=seed,
         )

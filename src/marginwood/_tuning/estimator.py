@@ -117,9 +117,10 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         self.best_score_ = float(means[self.best_index_])
         if np.isnan(self.best_score_):
             warn("scoring: the score of every candidate is NaN in some fold; the simplest one is taken.")
-        chosen = {name: column[[self.best_index_]].tolist()[0] for name, column in self.cv_results_.items()}
         self.best_params_ = {
-            name.removeprefix("param_"): value for name, value in chosen.items() if name.startswith("param_")
+            name.removeprefix("param_"): column[[self.best_index_]].tolist()[0]
+            for name, column in self.cv_results_.items()
+            if name.startswith("param_")
         }
         self.best_estimator_ = self._refit(points[0].estimator, rows)
         return self
@@ -155,12 +156,15 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         return Journal(self.checkpoint, header)
 
     def _refit(self, estimator: Any, rows: Rows) -> Any:
-        """The chosen estimator, fitted to all rows in a thread, so that it can be interrupted."""
+        """The chosen estimator, fitted to all rows."""
         best = clone(estimator).set_params(**self.best_params_, **self._refit_params())
-        for _, warnings in run_in_threads(lambda best: _fit_and_record(best, rows), [best]):
-            for warning in warnings:
-                if not str(warning.message).startswith("y: "):  # the search has said that already
-                    warn(str(warning.message), warning.category)
+        if hasattr(best, "n_jobs"):  # it makes threads itself, by joblib, whose settings belong to this thread
+            warnings = _fit_and_record(best, rows)
+        else:  # in a thread, so that it can be interrupted
+            ((_, warnings),) = run_in_threads(lambda best: _fit_and_record(best, rows), [best])
+        for warning in warnings:
+            if not str(warning.message).startswith("y: "):  # the search has said that already
+                warn(str(warning.message), warning.category)
         copy_feature_names(self, best)
         for tree in getattr(best, "estimators_", []):
             copy_feature_names(self, tree)

@@ -49,6 +49,9 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
         Least decrease of the cost by a split, per unit of the weight of the tree's rows.
     ccp_alpha : float, default=0.0
         Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no pruning.
+    anchor : float, default=0.0
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
+        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -79,6 +82,10 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
     ----------
     best_estimator_ : MaxMarginIntervalForest
         The chosen model, fitted to all rows.
+    estimators_ : list of MaxMarginIntervalTree
+        Its trees.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Its importances of the features.
     best_params_ : dict
         Its ``loss``, ``margin`` and the parameters of `grid`.
     best_score_ : float
@@ -126,6 +133,7 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        anchor: float = 0.0,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         aggregation: str = "mean",
@@ -149,6 +157,7 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.anchor = anchor
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.aggregation = aggregation
@@ -173,6 +182,7 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
+            anchor=self.anchor,
             bootstrap=self.bootstrap,
             max_samples=self.max_samples,
             aggregation=self.aggregation,

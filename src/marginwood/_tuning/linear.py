@@ -75,6 +75,8 @@ class L1IntervalRegressionCV(SearchCV):
         Weights of the features in their own units, of the best estimator.
     intercept_ : float
         Its prediction where all features are 0.
+    n_iter_ : int
+        Rounds of its solver.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -160,3 +162,9 @@ class L1IntervalRegressionCV(SearchCV):
         """Intercept of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.intercept_
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds of the solver for the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.n_iter_

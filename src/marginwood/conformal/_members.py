@@ -23,6 +23,8 @@ __all__ = ["SPREADS", "Members", "ask_models", "ask_trees", "find_reach"]
 SPREADS = ("trees", "distribution")
 # Entries of the table, calibration rows x new rows, that is held at once.
 LARGEST_TABLE = 2**22
+# Where quantiles tell the standard deviation of a distribution.
+SHARES = np.arange(1, 20) / 20
 
 
 class Members(NamedTuple):
@@ -82,19 +84,16 @@ def _spread_of_trees(model: Any, X: Any) -> FloatArray:
 
 
 def _spread_of_distribution(model: Any, X: Any) -> FloatArray:
-    """Distance between the quartiles, of which an infinite one counts as the nearest finite limit."""
+    """Standard deviation of the distribution, by its quantiles; mass beyond the data counts at the nearest limit."""
     if not hasattr(model, "predict_distribution"):
         raise TypeError(
             f"spread: 'distribution' expects an estimator with predict_distribution, got {type(model).__name__}."
         )
     distribution = model.predict_distribution(X)
-    quartiles = distribution.quantile([0.25, 0.75], bound="spread")
-    lower, upper = np.moveaxis(distribution.quantile([0.25, 0.75]), -1, 0)
-    limits = np.where(np.isfinite(lower), lower, upper)
-    quartiles = np.where(np.isfinite(quartiles), quartiles, limits)
-    with np.errstate(invalid="ignore"):
-        spread = quartiles[:, 1] - quartiles[:, 0]
-    return np.where(np.isfinite(spread), spread, 0.0)
+    quantiles = distribution.quantile(SHARES, bound="spread")
+    lower, upper = np.moveaxis(distribution.quantile(SHARES), -1, 0)
+    limits = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0.0))
+    return np.std(np.where(np.isfinite(quantiles), quantiles, limits), axis=1)
 
 
 def find_reach(members: Members, held_out: BoolArray, distances: FloatArray, rank: int) -> FloatArray:

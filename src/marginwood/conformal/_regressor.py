@@ -61,8 +61,8 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         For "split": share or number of the rows that calibrate.
     spread : {"trees", "distribution"}, default=None
         Make ranges wider where the model is less certain: distances are counted in units of the standard deviation of
-        a forest's trees, or of the distance between the quartiles of ``predict_distribution``. By default all ranges
-        are equally wide.
+        the predictions of a forest's trees, or of ``predict_distribution``, whose mass beyond the data counts at the
+        last limit. By default all ranges are equally wide.
     n_jobs : int, default=None
         Number of threads for the folds, as in joblib: None is 1, -1 is all processors. It does not change the result.
     random_state : int, RandomState instance or None, default=None
@@ -326,7 +326,10 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         """Keep models and what they make of the rows that did not train them; `held_out` has a row per member."""
         idx = np.flatnonzero(held_out.any(axis=0) & (rows.weight > 0))
         if not len(idx):
-            raise ValueError("estimator: every tree drew every row, so that none can calibrate; use more trees.")
+            raise ValueError(
+                f"X: n_samples={held_out.shape[1]}, and all of them trained every tree, so that none can calibrate. "
+                "Use more trees, or more rows."
+            )
         self.estimators_ = models
         self._has_trees_as_members = self.method == "oob"
         self._spread = self.spread

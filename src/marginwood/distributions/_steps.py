@@ -6,24 +6,23 @@ has a least and a greatest answer, and one between them: that of masses spread e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from marginwood._core import curves
 from marginwood._support.checks import is_integer
+from marginwood.distributions._checks import check_bound, check_offsets, check_steps
 from marginwood.intervals import FloatArray, IntArray, as_numbers, check_intervals, raise_first
 
-__all__ = ["Bound", "IntervalDistribution"]
+__all__ = ["IntervalDistribution", "concatenate"]
 
 Bound: TypeAlias = Literal["spread", "lower", "upper"]
 Bounds: TypeAlias = Literal["both", "spread", "lower", "upper"]
 
 _CODES = {"lower": curves.LOWER, "spread": curves.SPREAD, "upper": curves.UPPER}
 _OPPOSITE: dict[str, Any] = {"lower": "upper", "spread": "spread", "upper": "lower"}
-# How far the masses of one distribution may be from adding up to 1.
-LARGEST_EXCESS = 1e-6
 
 
 class IntervalDistribution:
@@ -70,8 +69,8 @@ class IntervalDistribution:
         if masses.shape != (len(ends),):
             raise ValueError(f"mass: expected shape ({len(ends)},), one per support interval; got {masses.shape}.")
         self._is_single = offsets is None
-        starts = _check_offsets([0, len(ends)] if offsets is None else offsets, len(ends))
-        _check_steps(ends, masses, starts)
+        starts = check_offsets([0, len(ends)] if offsets is None else offsets, len(ends))
+        check_steps(ends, masses, starts)
         self._set(ends, masses, starts)
 
     @classmethod
@@ -207,7 +206,7 @@ class IntervalDistribution:
         >>> turnbull(from_events([1, 2, 3, 4], [1, 0, 1, 0])).sf([1, 2, 3]).tolist()
         [0.75, 0.75, 0.375]
         """
-        _check_bound(bound, _CODES)
+        check_bound(bound, _CODES)
         return 1.0 - self.cdf(t, bound=_OPPOSITE[bound])
 
     def probability(self, y: Any, *, bound: Bound = "spread") -> FloatArray:
@@ -240,7 +239,7 @@ class IntervalDistribution:
             raise ValueError(f"y: expected one interval for each of {len(self)} rows, got {len(intervals)}.")
         table = intervals[np.newaxis] if self._is_single else intervals[:, np.newaxis]
         answer = np.empty(table.shape[:2])
-        curves.measure(self._steps, table, _check_bound(bound, _CODES), answer)
+        curves.measure(self._steps, table, check_bound(bound, _CODES), answer)
         return answer.ravel()
 
     def quantile(self, q: Any, *, bound: Bounds = "both") -> FloatArray:
@@ -271,7 +270,7 @@ class IntervalDistribution:
         outside = ~((levels >= 0) & (levels <= 1))
         if outside.any():
             raise ValueError(f"q: expected shares from 0 to 1, got {levels[outside].flat[0]}.")
-        _check_bound(bound, {"both": 0, **_CODES})
+        check_bound(bound, {"both": 0, **_CODES})
         if bound == "both":
             ends = [self._ask(curves.invert, levels, "q", end) for end in ("lower", "upper")]
             return np.stack(ends, axis=-1)
@@ -325,7 +324,7 @@ class IntervalDistribution:
         >>> estimate.mean(within=(0, 4)).tolist()
         [2.875, 2.875]
         """
-        _check_bound(bound, {"both": 0, **_CODES})
+        check_bound(bound, {"both": 0, **_CODES})
         if bound == "both":
             return np.stack([self.mean(bound=end, within=within) for end in ("lower", "upper")], axis=-1)
         low, high = (-np.inf, np.inf) if within is None else check_intervals([within], name="within")[0]
@@ -337,7 +336,7 @@ class IntervalDistribution:
 
     def _ask(self, kernel: Any, points: Any, name: str, bound: str) -> FloatArray:
         """Run a kernel of points, as one row of them for each row of the distribution."""
-        code = _check_bound(bound, _CODES)
+        code = check_bound(bound, _CODES)
         values = as_numbers(points, name)
         if np.isnan(values).any():
             raise ValueError(f"{name}: NaN or missing in {np.count_nonzero(np.isnan(values))} of {values.size} values.")
@@ -363,29 +362,15 @@ class IntervalDistribution:
         return f"<{type(self).__name__} of {len(self)} rows>"
 
 
-def _check_bound(bound: str, accepted: dict[str, int]) -> int:
-    """Return the code of a bound, or raise."""
-    if bound not in accepted:
-        raise ValueError(f"bound: accepted are {', '.join(map(repr, accepted))}; got {bound!r}.")
-    return accepted[bound]
-
-
-def _check_offsets(offsets: Any, n_masses: int) -> IntArray:
-    """Return where rows start, as int64, or raise."""
-    starts: npt.NDArray[Any] = np.asarray(offsets)
-    is_list = starts.ndim == 1 and len(starts) >= 2 and starts.dtype.kind in "iu"
-    if not is_list or starts[0] != 0 or starts[-1] != n_masses or not (np.diff(starts.astype(np.int64)) > 0).all():
-        raise ValueError(f"offsets: expected increasing integers from 0 to {n_masses}, the number of masses.")
-    return starts.astype(np.int64)
-
-
-def _check_steps(support: FloatArray, mass: FloatArray, offsets: IntArray) -> None:
-    """Raise unless the support intervals of every row are in order and its masses add up to 1."""
-    raise_first(~(np.isfinite(mass) & (mass > 0)), "mass: not a positive number", mass=mass)
-    follows = np.ones(len(mass), np.bool_)
-    follows[offsets[:-1]] = False
-    before = np.concatenate([support[:1], support[:-1]])
-    crossed = follows & ((before[:, 1] > support[:, 0]) | (before == support).all(axis=1))
-    raise_first(crossed, "support: not above the interval before it", lower=support[:, 0], upper=support[:, 1])
-    sums = np.add.reduceat(mass, offsets[:-1])
-    raise_first(np.abs(sums - 1) > LARGEST_EXCESS, "mass: does not add up to 1", sum=sums)
+def concatenate(parts: Sequence[IntervalDistribution]) -> IntervalDistribution:
+    """The rows of some distributions, one after the other."""
+    steps = [part._steps for part in parts]
+    pooled = np.cumsum([0] + [len(step.lower) for step in steps])[:-1]
+    joined = IntervalDistribution.__new__(IntervalDistribution)
+    joined._is_single = False
+    joined._mass = np.concatenate([part._mass for part in parts])
+    joined._steps = curves.Steps(*map(np.concatenate, zip(*steps, strict=True)))._replace(
+        start=np.concatenate([step.start + before for step, before in zip(steps, pooled, strict=True)]),
+        stop=np.concatenate([step.stop + before for step, before in zip(steps, pooled, strict=True)]),
+    )
+    return joined

@@ -14,7 +14,7 @@ from marginwood._core.cells import SortedRows, sort_rows
 from marginwood._core.queries import Answers, Queries, Room, estimate_queries, make_room
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
-from marginwood.distributions._steps import IntervalDistribution
+from marginwood.distributions._steps import IntervalDistribution, concatenate
 from marginwood.intervals import FloatArray, IntArray, raise_first
 
 __all__ = ["SortedRows", "concatenate", "sort_rows", "weighted_turnbull"]
@@ -24,7 +24,7 @@ BLOCK_ENTRIES = 2**20
 
 
 def weighted_turnbull(
-    training: SortedRows, offsets: IntArray, rows: IntArray, weights: FloatArray, *, tol: float = 1e-2
+    training: SortedRows, offsets: IntArray, rows: IntArray, weights: FloatArray, *, tol: float = 1e-3
 ) -> IntervalDistribution:
     """Estimate one distribution for each query.
 
@@ -38,7 +38,7 @@ def weighted_turnbull(
         Numbers of training rows; one that comes more than once in a query counts with the sum of its weights.
     weights : ndarray of shape (n_entries,)
         Their weights, on any scale: only their proportions within a query matter.
-    tol : float, default=1e-2
+    tol : float, default=1e-3
         How far the log-likelihood of a query may be from its maximum, its weights scaled so that they add up to the
         effective number of rows, ``sum(w) ** 2 / sum(w ** 2)``. Un-censored and right-censored rows have a closed form.
 
@@ -61,16 +61,11 @@ def weighted_turnbull(
         entries = slice(offsets[start], offsets[stop])
         queries = Queries(offsets[start : stop + 1] - offsets[start], sorted_number[rows[entries]], weights[entries])
         parts.append(_answer(training, queries, tol, room))
-    gap = np.concatenate([part.gap for part in parts])
+    gap = np.concatenate([answers.gap for answers in parts])
     if (gap > tol).any():
         found = f"{np.count_nonzero(gap > tol)} of {len(gap)} queries may be up to {gap.max():.3g}"
         warn(f"weighted_turnbull: the log-likelihood of {found} below its maximum (tol={tol}).", ConvergenceWarning)
-    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-    return IntervalDistribution._of(
-        np.concatenate([part.support for part in parts]),
-        np.concatenate([part.mass for part in parts]),
-        np.concatenate([[0], np.cumsum(sizes)]),
-    )
+    return concatenate([IntervalDistribution._of(*answers[:3]) for answers in parts])
 
 
 def _blocks(offsets: IntArray) -> Iterator[tuple[int, int]]:

@@ -18,8 +18,8 @@ MOST_HINGES = 200
 ARROW_SIZE = 30.0  # points; the arrow is half as long
 
 
-def plot_intervals(y: Any, prediction: Any = None, *, x: Any = None, ax: Any = None) -> Any:
-    """Draw targets as bars, with predictions over them.
+def plot_intervals(y: Any, prediction: Any = None, *, ranges: Any = None, x: Any = None, ax: Any = None) -> Any:
+    """Draw targets as bars, with predictions and predicted ranges over them.
 
     A bar runs from the lower to the upper end of an interval. An open end is an arrow at the other end, an exact
     value a dot. Rows ``(-inf, inf)`` have no place; the legend counts them.
@@ -30,6 +30,8 @@ def plot_intervals(y: Any, prediction: Any = None, *, x: Any = None, ax: Any = N
         Intervals in any form that `fit` accepts.
     prediction : array-like of shape (n_samples,), default=None
         Predictions.
+    ranges : array-like of shape (n_samples, 2), default=None
+        Predicted ranges, such as `ConformalIntervalRegressor.predict_interval` gives. Infinite ones run to the edge.
     x : array-like of shape (n_samples,), default=None
         A feature to draw against. By default rows are sorted, by prediction if there is one and else by the middle of
         the interval.
@@ -51,6 +53,7 @@ def plot_intervals(y: Any, prediction: Any = None, *, x: Any = None, ax: Any = N
     pyplot()
     intervals = check_intervals(y)
     predicted = None if prediction is None else _check_numbers("prediction", prediction, len(intervals))
+    spans = None if ranges is None else _check_ranges(ranges, len(intervals))
     middle = centres(intervals)
     if x is None:
         keys, name = (middle, "middle of the interval") if predicted is None else (predicted, "prediction")
@@ -66,6 +69,8 @@ def plot_intervals(y: Any, prediction: Any = None, *, x: Any = None, ax: Any = N
     ax.set_xlabel(f"rows, sorted by {name}" if x is None else getattr(x, "name", None) or "x", parse_math=False)
     ax.set_ylabel("target")
     ax.margins(y=0.12)  # room for arrows and for the legend
+    if spans is not None:
+        _draw_ranges(ax, place, spans)
     ax.legend(frameon=False, ncols=4, loc="upper right", borderaxespad=0.0)
     return ax
 
@@ -76,6 +81,26 @@ def _check_numbers(name: str, values: Any, n_rows: int) -> FloatArray:
         raise ValueError(f"{name}: expected shape ({n_rows},), one number per row of y; got shape {numbers.shape}.")
     raise_first(~np.isfinite(numbers), f"{name}: NaN or infinite", "", **{name: numbers})
     return numbers
+
+
+def _check_ranges(ranges: Any, n_rows: int) -> FloatArray:
+    if np.shape(ranges) != (n_rows, 2):
+        raise ValueError(
+            f"ranges: expected shape ({n_rows}, 2), a lower and an upper end per row of y; got {np.shape(ranges)}."
+        )
+    return check_intervals(ranges, name="ranges")
+
+
+def _draw_ranges(ax: Any, x: FloatArray, ranges: FloatArray) -> None:
+    """Broad, pale bars behind everything else."""
+    rows, columns = np.nonzero(np.isfinite(ranges))
+    ax.update_datalim(np.column_stack([x[rows], ranges[rows, columns]]))
+    ax.autoscale_view()
+    bottom, top = ax.get_ylim()
+    lower, upper = np.clip(ranges, bottom, top).T
+    style = {"color": PREDICTION, "alpha": 0.25, "zorder": 0.5, "rasterized": len(x) > MOST_VECTORS}
+    ax.vlines(x, lower, upper, linewidth=min(6.0, max(0.6, 1200 / len(x))), label="predicted range", **style)
+    ax.set_ylim(bottom, top)
 
 
 def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:

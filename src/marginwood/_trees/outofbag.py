@@ -1,0 +1,52 @@
+"""A forest in a search: one model, scored on other rows or on its own out-of-bag rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from marginwood._base import Rows
+from marginwood._paths import Path, average_score, score_prediction
+from marginwood.distributions import IntervalDistribution
+from marginwood.intervals import BoolArray, FloatArray
+from marginwood.metrics._scorers import average_loss_of
+
+__all__ = ["ForestPath"]
+
+
+class ForestPath(Path):
+    """A forest as the only model of a path: it has out-of-bag rows instead of a parameter to follow."""
+
+    def __init__(self, forest: Any) -> None:
+        super().__init__(np.zeros(1), np.array([sum(tree.tree_.n_leaves for tree in forest.estimators_)]))
+        self._forest = forest
+
+    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
+        """The predictions of the forest."""
+        yield self._forest._predict(X)
+
+    def model(self, step: int) -> Any:  # noqa: ARG002 (there is one)
+        """The forest."""
+        return copy.copy(self._forest)
+
+    def oob_scores(self, rows: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
+        """The score of the out-of-bag predictions that there are; NaN if there are none."""
+        prediction = self._forest._predict_oob(rows.X)
+        known = ~np.isnan(prediction) & (rows.weight > 0)
+        if not known.any():
+            return np.full(1, np.nan)
+        average = average_loss_of(scorer)
+        test = rows.take(known)
+        if average is not None:
+            return np.array([average_score(average, test, prediction[known])])
+        forest: Any = self.model(0)
+        forest.predict_distribution = lambda _: self._oob_distribution(known)
+        return np.array([score_prediction(forest, test, prediction[known], scorer, weighted=weighted)])
+
+    def _oob_distribution(self, known: BoolArray) -> IntervalDistribution:
+        """The distributions of training rows by the trees that did not draw them."""
+        forest = self._forest
+        return forest._predict_distribution(np.array(forest._leaves).T[known], forest._drawn()[:, known])
