@@ -205,6 +205,14 @@ def test_the_table_lists_the_best_model_first_and_prints():
     assert pd.DataFrame(table.to_dict()).columns.tolist() == ["name", "score", "weight", "seconds"]
 
 
+def test_progress_is_logged_when_asked_for(caplog):
+    caplog.set_level("INFO", logger="marginwood")
+    learn([CONSTANT, FOREST])
+    assert not caplog.messages
+    learn([CONSTANT, FOREST], verbose=1)
+    assert caplog.messages == [f"models x folds: {done} of 4" for done in (1, 2, 3, 4)]
+
+
 def test_threads_change_nothing():
     same(learn(), learn(n_jobs=3))
 

@@ -110,3 +110,9 @@ def test_what_is_not_finished_in_time_is_given_up():
     worker = begun.get(timeout=PATIENCE)
     worker.join(timeout=PATIENCE)
     assert not worker.is_alive()
+
+
+def test_nothing_begins_when_no_time_is_left():
+    begun = []
+    assert list(run_in_threads(begun.append, range(100), 4, time_left=lambda: 0.0)) == []
+    assert begun == []

@@ -49,7 +49,7 @@ def run_in_threads(
     """Yield ``key, function(key)`` for every key, as they are finished; the first error is raised.
 
     `n_jobs` is joblib's: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is all processors. When
-    `time_left`, in seconds, is not positive any more, what is not finished by then is given up.
+    `time_left`, in seconds, is not positive any more, nothing is begun, and what is not finished by then is given up.
     """
     waiting: queue.SimpleQueue[Key] = queue.SimpleQueue()
     finished: queue.SimpleQueue[tuple[Key, Any, BaseException | None]] = queue.SimpleQueue()
@@ -61,7 +61,7 @@ def run_in_threads(
     def work() -> None:
         sklearn.set_config(**settings)  # scikit-learn's settings belong to a thread
         _this_thread.stop = stop
-        while not stop.is_set():
+        while not stop.is_set() and time_left() > 0:
             try:
                 key = waiting.get_nowait()
             except queue.Empty:
