@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmarks import measure
 from marginwood.distributions import turnbull
+from marginwood.distributions._weighted import sort_rows, weighted_turnbull
 
 N_INSPECTIONS = 8
 
@@ -65,6 +66,21 @@ def growth_times(settings):
     tasks[sizes[1]]()
     seconds = measure.best_times(tasks, settings.repeats)
     yield sizes[0], seconds[sizes[0]], sizes[1], seconds[sizes[1]]
+
+
+def query_times(settings):
+    """Yield what was estimated for 10^4 queries, and the seconds, from a tenth of them."""
+    n_samples, n_queries, n_entries = 10**4 // settings.shrink, 10**3 // settings.shrink, 3000
+    rng = np.random.default_rng(0)
+    centres = rng.integers(n_samples, size=(n_queries, 1))
+    # As 200 trees with leaves of 15 rows give them: some 400 neighbours, the nearest ones most often.
+    rows = (centres + np.rint(rng.normal(scale=80, size=(n_queries, n_entries))).astype(int)) % n_samples
+    offsets = np.arange(n_queries + 1) * n_entries
+    for name, y in (("right-censored", censor(n_samples)), ("inspections", inspect(n_samples))):
+        asked = (sort_rows(y), offsets, rows.ravel() % len(y), np.ones(rows.size))
+        weighted_turnbull(asked[0], offsets[:2], asked[2][:n_entries], asked[3][:n_entries])
+        seconds = measure.best_times({"ours": partial(weighted_turnbull, *asked)}, settings.repeats)["ours"]
+        yield f"{name}, 10,000 queries of {n_entries:,} entries, n={len(y):,}", seconds * 10**4 / n_queries
 
 
 def lifelines_times(settings):

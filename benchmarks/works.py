@@ -183,6 +183,8 @@ def npmle(settings):
     for n, seconds, n_reference, reference in distributions.growth_times(settings):
         work = f"turnbull, inspections, 10% exact, {_size(n)}"
         yield Row(work, f"the same, {_size(n_reference)}", seconds, reference, "s", 12.0)
+    for what, seconds in distributions.query_times(settings):
+        yield Row(f"turnbull, {what}", "1 s", seconds, 1.0, "s", 10.0)
     for what, seconds, reference in distributions.lifelines_times(settings):
         yield Row(f"turnbull, {what}", "lifelines npmle", seconds, reference, "s", 0.01)
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from conftest import CACHE, core_digest
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree, optimal_costs
+from marginwood.distributions import turnbull
+from marginwood.distributions._weighted import sort_rows, weighted_turnbull
 from strategies import LOSSES
 
 N_PROBLEMS = 500
@@ -40,6 +42,15 @@ def check_leaves(X, tree):
     assert sizes[is_leaf].min() >= min(tree.min_samples_leaf, len(X))
 
 
+def estimate_distributions(y, weights, rng):
+    """One of all rows, and some of a few rows each."""
+    found = turnbull(y, weights / weights.sum())
+    assert (found.probability(y[np.isfinite(y).any(axis=1)]) > 0).all()
+    rows = rng.integers(len(y), size=60)
+    many = weighted_turnbull(sort_rows(y), np.arange(0, 61, 20), rows, weights[rows])
+    assert np.isfinite(many.mean(within=(0, 1))).all()
+
+
 def grow_all():
     """Trees of every shape, and some of the other users of the kernels."""
     for seed in range(N_PROBLEMS):
@@ -59,6 +70,7 @@ def grow_all():
             MaxMarginIntervalForest(3, **options).fit(X, y, weights)
             MaxMarginIntervalBoosting(5, **options, subsample=0.7).fit(X, y, weights)
             optimal_costs(*y.T, loss=options["loss"], sample_weight=weights)
+            estimate_distributions(y, weights, rng)
 
 
 def test_no_kernel_leaves_its_arrays():

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from marginwood import MaxMarginIntervalTree, optimal_costs
+from marginwood.distributions import turnbull
 from strategies import LOSSES, crossing_order
 
 # Beyond two words of ranks, so that the upper levels of the rank set are used.
@@ -56,6 +57,9 @@ def results():
         ):
             costs = optimal_costs(lower, upper, loss=loss, sample_weight=sample_weight)
             found[f"{loss}, {name}"] = np.column_stack(costs)
+    estimate = turnbull(y, weights)
+    found["estimate"] = np.column_stack([estimate.support, estimate.mass])
+    found["quantiles"] = estimate.quantile([0.1, 0.5, 0.9])
     return found
 
 

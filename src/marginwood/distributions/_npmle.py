@@ -19,8 +19,9 @@ __all__ = ["Turnbull", "turnbull"]
 # A row that weighs less than this share of all rows counts as absent: its mass could not be told from rounding.
 LEAST_SHARE = 1e-15
 # The certificate is a mean over the rows, and rounding keeps that from being smaller.
-LEAST_TOLERANCE = 1e-13
-MOST_ROUNDS = 10_000
+LEAST_TOLERANCE = 1e-11
+# Enough for all but long regular chains of intervals, where one row after the other passes on a change.
+MOST_ROUNDS = 2_000
 
 
 class Turnbull(IntervalDistribution):
@@ -59,7 +60,8 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows. A row of weight 2 counts as two.
     tol : float, default=1e-3
-        How far the log-likelihood may be from its maximum. Rounding sets a limit of 1e-13 for each row.
+        How far the log-likelihood may be from its maximum. Rounding sets a limit: 1e-11 times the sum of
+        the weights.
 
     Returns
     -------
