@@ -16,6 +16,7 @@ from marginwood import (
     MaxMarginIntervalBoosting,
     MaxMarginIntervalTree,
 )
+from marginwood._fitted import read
 from marginwood.datasets import make_sine
 
 X, Y = make_sine(60, 2, random_state=0)
@@ -95,3 +96,10 @@ def test_a_fit_that_fails_leaves_the_models_as_they_were():
     with pytest.raises(ValueError, match="max_depth"):
         model.fit(X, Y)
     assert model.estimators_ is before
+
+
+def test_trees_are_read_as_an_ensemble_and_boosters_are_not():
+    trees = read(CrossFittedIntervalRegressor(TREE, cv=3).fit(X, Y)).ensemble
+    assert len(trees.trees) == 3
+    assert trees.aggregation == "mean"
+    assert read(CrossFittedIntervalRegressor(MaxMarginIntervalBoosting(3), cv=3).fit(X, Y)).ensemble is None

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
+from marginwood._trees.table import IntervalTree
 from marginwood._tuning.selection import split_rows
 from marginwood.intervals import FloatArray, IntArray
 
@@ -68,8 +69,6 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     >>> interval_d2_score(y, model.oof_prediction_) > 0.8
     True
     """
-
-    aggregation = "mean"  # how the models' predictions become one
 
     def __init__(self, estimator: Any, *, cv: Any = 5, n_jobs: int | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
@@ -140,6 +139,13 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         check_is_fitted(self)
         X = check_outer_features(self, X)
         return np.mean([model.predict(X) for model in self.estimators_], axis=0)
+
+    @property
+    def aggregation(self) -> str:
+        """How trees become one prediction, for what reads ensembles of trees; other models are not such."""
+        if not all(isinstance(getattr(model, "tree_", None), IntervalTree) for model in self.estimators_):
+            raise AttributeError("the models are not trees.")
+        return "mean"
 
     @property
     def feature_importances_(self) -> FloatArray:
