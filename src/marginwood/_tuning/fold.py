@@ -90,7 +90,8 @@ def score_subtrees(
     nodes = tree.tree_.nodes
     if id(scorer) in AVERAGES:
         best, kind = AVERAGES[id(scorer)]
-        return best - path_losses(nodes, path.leaf_from, len(path.alphas), *test, kind) / test.weight.sum()
+        losses = path_losses(nodes, path.leaf_from, len(path.alphas), *test, kind) / test.weight.sum()
+        return best - (np.minimum(losses, 1.0) if kind == MISS else losses)  # a sum of all weights may round up
     weight = {"sample_weight": test.weight} if weighted else {}
     subtree = _Subtree(**tree.get_params())
     subtree.n_features_in_, subtree.rows_ = test.X.shape[1], test.X
