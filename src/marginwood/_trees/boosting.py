@@ -278,8 +278,6 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
                 random.seed(seed)
                 weight = np.where(random.permutation(len(X)) < n_drawn, weights, 0.0)
                 stage_orders, limits = subsample(orders, limits, weight)
-                if not len(limits.in_order):
-                    limits = limits._replace(origin=0.0)  # a stage without limits adds nothing
             else:
                 np.copyto(used_up, orders)
             nodes = grow_tree(X, stage_orders, limits, weight, self.loss, options, seed)
