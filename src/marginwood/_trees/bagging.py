@@ -21,6 +21,7 @@ from marginwood._core.problem import Target, grow_tree, subsample
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import growing_options
 from marginwood.intervals import FloatArray, IntArray
+from marginwood.losses import optimal_constant
 
 __all__ = ["Draw", "Training", "aggregate", "grow_trees"]
 
@@ -86,8 +87,9 @@ def grow_trees(tree: Any, training: Training, draws: Sequence[Draw], n_jobs: int
     joblib's own way with a Dask cluster is to send an array to one worker, and to lose it with that worker. Here every
     worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown anew.
     """
-    limits = training.target.at(float(tree.margin))
     rows = training.rows
+    default = optimal_constant(rows.intervals, loss=tree.loss, margin=tree.margin, sample_weight=rows.weight).value
+    limits = training.target.at(float(tree.margin))._replace(default=default)  # of a draw without any limit
     arrays = [rows.X, training.orders, limits.in_order, limits.breakpoints, rows.weight]
     settings = tree, limits._replace(in_order=None, breakpoints=None)
     backend, _ = get_active_backend(prefer="threads")
