@@ -250,7 +250,7 @@ def test_demo_shows_the_tree_the_scores_and_a_picture(tmp_path):
 
 def test_warmup_runs_every_kernel_that_python_calls():
     assert run("warmup").returncode == 0
-    marginwood._warmup()
+    marginwood.warmup()
     core = [module for name, module in sys.modules.items() if name.startswith("marginwood._core.")]
     kernels = {value for module in core for value in vars(module).values() if hasattr(value, "signatures")}
     called = [kernel for kernel in kernels if not kernel.targetoptions.get("no_cpython_wrapper")]

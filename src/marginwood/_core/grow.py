@@ -10,7 +10,7 @@ import numpy as np
 
 from marginwood._core import frontier, hinge, partition, rankset
 from marginwood._core.hinge import SQUARED, Loss, Minimum
-from marginwood._core.jit import borrow, folded, inner, kernel
+from marginwood._core.jit import Constant, borrow, filling, folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.optimum import Optimum
 from marginwood._core.order import SAMPLE_MASK
@@ -27,6 +27,10 @@ ULPS = 4.0
 EPSILON = 2.0**-52
 # Where the rounding of running sums may be a larger share of the node's cost, splits are priced by descent.
 PRICE_TOLERANCE = 1e-9
+
+# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and compiled apart.
+WALKING, DESCENDING = Constant(0, "sweeps"), Constant(1, "descent")
+NOT_PRICED = -3  # instead of the feature of a split
 
 
 class Problem(NamedTuple):
@@ -196,18 +200,22 @@ def _draw(features, random, n_drawn):
 
 
 @folded
-def _search(problem, scratch, options, place, node):
-    """The best split of a node; ``n_left == 0`` if none lowers the cost.
+def _search(problem, scratch, options, place, node, way):
+    """The best split of a node; ``n_left == 0`` if none lowers the cost, NOT_PRICED if this is not the way to find it.
 
     Features that do not vary in the node do not count as tried, and the search goes on past
     `max_features` until a split is found, as in scikit-learn.
     """
     best = Split(node.optimum.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
+    not_priced = Split(node.optimum.cost, NOT_PRICED, 0, 0, 0.0, 0.0)
     start, stop, samples, ranks, loss = place.start, place.stop, scratch.samples, scratch.ranks, node.loss
     n_features, n_tried = problem.orders.shape[0], 0
     points = scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
-    room, mu = scratch.screen, node.optimum.value - node.centre
-    distances = fill(room, problem.orders[0], start, stop, samples, points, loss, node.minimum, mu)
+    if way == WALKING:
+        if node.is_wide or options.by_descent:
+            return not_priced
+        room, mu = scratch.screen, node.optimum.value - node.centre
+        distances = fill(room, problem.orders[0], start, stop, samples, points, loss, node.minimum, mu)
     for i in range(n_features):
         feature = i
         if options.max_features < n_features:
@@ -223,17 +231,17 @@ def _search(problem, scratch, options, place, node):
         n_tried += 1
         for missing_left in range(2 if n_missing > 0 else 1):
             path = make_path(feature, start, stop, n_missing, missing_left, options.min_samples_leaf)
-            must_descend = node.is_wide or options.by_descent
-            if not must_descend:
+            if way == DESCENDING:
+                best = sweep_by_descent(order, samples, ranks, points, loss, path, best, node.tolerance)
+            else:
                 path = screen(room, order, path, loss, distances, best.cost - node.tolerance)
                 if path.first > path.last:
                     continue
                 best, in_budget = sweep(
                     order, samples, ranks, points, loss, node.minimum, path, room.bounds, best, node.tolerance
                 )
-                must_descend = not in_budget
-            if must_descend:
-                best = sweep_by_descent(order, samples, ranks, points, loss, path, best, node.tolerance)
+                if not in_budget:
+                    return not_priced
     return best
 
 
@@ -254,21 +262,15 @@ def _may_split(options, depth, n_samples):
     return depth < options.max_depth and n_samples >= least
 
 
-@folded
-def _settle(problem, scratch, options, place, row, n_pending):
-    """Open a node, write its row, and put it on the frontier if a split lowers its cost."""
-    centre, reach, best = _open(problem, scratch, place)
-    _write(row, place, best)
-    if best.cost == 0 or not _may_split(options, place.depth, place.stop - place.start):
-        return n_pending
-    node = _prepare(problem, scratch, place, centre, reach, best)
-    if best.cost <= node.tolerance:
-        return n_pending
-    split = _search(problem, scratch, options, place, node)
-    decrease = best.cost - split.cost
-    if split.n_left == 0 or decrease < options.min_decrease:
-        return n_pending
+@inner
+def _wait(scratch, options, place, node, split, n_pending):
+    """Put a node on the frontier if its split is worth it or not yet priced; returns how many are there."""
+    decrease = node.optimum.cost - split.cost
     priority = decrease if options.max_leaf_nodes > 0 else np.float64(place.node)
+    if split.feature == NOT_PRICED:
+        priority = np.inf if options.max_leaf_nodes > 0 else priority
+    elif split.n_left == 0 or decrease < options.min_decrease:
+        return n_pending
     item = scratch.frontier.pending[frontier.push(scratch.frontier, n_pending, priority)]
     item["node"], item["depth"] = place.node, place.depth
     item["start"], item["stop"] = place.start, place.stop
@@ -330,9 +332,13 @@ def _borrow_scratch(scratch):
     )  # fmt: skip
 
 
-@kernel
-def grow(problem, options, scratch, nodes):
-    """Grow a tree into the table `nodes`; returns how many rows it has."""
+@filling
+def grow(problem, options, scratch, nodes, n_nodes, n_pending):
+    """Grow a tree into the table `nodes`, of which some rows may be there; returns how many there are, and are pending.
+
+    None is pending when the tree is complete; otherwise the first must be priced by descent, and growth goes on from
+    there.
+    """
     problem, scratch, nodes = _borrow_problem(problem), _borrow_scratch(scratch), borrow(nodes)
     weight, zero = 0.0, np.int64(0)
     for i in range(problem.weights.shape[0]):
@@ -340,14 +346,38 @@ def grow(problem, options, scratch, nodes):
     n_samples, n_limits = problem.orders.shape[1], problem.limits.shape[0]
     centre = centre_of(problem.limits, problem.breakpoints)
     left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0)
-    right, n_nodes, n_fresh, n_pending = left, zero, 1, zero
+    right, n_fresh = left, 1 if n_nodes == 0 else 0
     while True:
         for side in range(n_fresh):
             place = right if side else left
-            n_pending = _settle(problem, scratch, options, place, nodes[n_nodes], n_pending)
+            centre, reach, best = _open(problem, scratch, place)
+            _write(nodes[n_nodes], place, best)
             n_nodes += 1
+            if best.cost == 0 or not _may_split(options, place.depth, place.stop - place.start):
+                continue
+            node = _prepare(problem, scratch, place, centre, reach, best)
+            if best.cost > node.tolerance:
+                split = _search(problem, scratch, options, place, node, WALKING)
+                n_pending = _wait(scratch, options, place, node, split, n_pending)
         if n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
-            return n_nodes
+            return n_nodes, zero
+        if scratch.frontier.pending[scratch.frontier.slots[0]]["feature"] == NOT_PRICED:
+            return n_nodes, n_pending
         item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
         n_pending, n_fresh = n_pending - 1, 2
         left, right = _divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
+
+
+@kernel
+def price_by_descent(problem, options, scratch, nodes, n_pending):
+    """Price the splits of the first pending node by descent; returns how many nodes are pending then."""
+    problem, scratch, nodes = _borrow_problem(problem), _borrow_scratch(scratch), borrow(nodes)
+    item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
+    row = nodes[item["node"]]
+    weight, value = row["weighted_n_node_samples"], row["value"]
+    first, last = item["limit_start"], item["limit_stop"]
+    place = Place(item["node"], item["depth"], item["start"], item["stop"], first, last, weight, value, value)
+    centre, reach, best = _open(problem, scratch, place)
+    node = _prepare(problem, scratch, place, centre, reach, best)
+    split = _search(problem, scratch, options, place, node, DESCENDING)
+    return _wait(scratch, options, place, node, split, n_pending - 1)

@@ -24,9 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import rankset
-from marginwood._core.jit import inlined, inner
+from marginwood._core.jit import Constant, inlined, inner
 
-LINEAR, SQUARED = 0, 1
+LINEAR, SQUARED = Constant(0, "the linear hinge"), Constant(1, "the squared hinge")
 LOWER, UPPER = 0, 1
 TINY = 1e-300  # instead of a zero to divide by
 

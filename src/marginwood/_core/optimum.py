@@ -22,7 +22,7 @@ import numpy as np
 
 from marginwood._core import rankset
 from marginwood._core.hinge import LINEAR, LOWER, middle_of
-from marginwood._core.jit import borrow, inlined, inner, kernel
+from marginwood._core.jit import borrow, filling, inlined, inner
 from marginwood._core.rankset import FIRST, N_SENTINELS
 
 # Sums of two doubles that differ by less than this share are the same sum, rounded in another order.
@@ -159,7 +159,7 @@ def meet(breakpoints, points, ranks, side, code, is_full):
     return _meet_squared(breakpoints, points, ranks, side, is_full)
 
 
-@kernel
+@filling
 def solve(limits, breakpoints, weights, points, ranks, code):
     """The minimum of limits that are listed by breakpoint; `points` and `ranks` are room for them."""
     for i in range(limits.shape[0]):

@@ -10,7 +10,7 @@ import numpy as np
 
 from marginwood._core import descent, hinge, rankset
 from marginwood._core.hinge import LINEAR, LOWER, Minimum
-from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, kernel, prefetch
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, filling, inlined, inner, kernel, prefetch
 from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST
 from marginwood._core.samples import centre_of, put_sentinels
@@ -31,7 +31,7 @@ class Results(NamedTuple):
     moves: np.ndarray
 
 
-@kernel
+@filling
 def rank_all(limits, breakpoints, weights, ranks_of, points):
     """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`.
 
@@ -154,7 +154,7 @@ def _value_of(breakpoints, code, minimum, centre):
     return hinge.middle_of(low, low if code == LINEAR and minimum.weight > 0 else high)
 
 
-@kernel
+@filling
 def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre, results):
     """Fill the results; says whether the walking budget held."""
     exact = _adds_exactly(weights)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.grow import Options, Problem, grow, make_scratch
+from marginwood._core.grow import Options, Problem, grow, make_scratch, price_by_descent
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
 from marginwood._core.optimum import solve
@@ -148,7 +148,11 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    nodes = nodes[: grow(problem, options._replace(min_decrease=float(least)), scratch, nodes)].copy()
+    arguments = problem, options._replace(min_decrease=float(least)), scratch, nodes
+    n_nodes, n_pending = grow(*arguments, 0, 0)
+    while n_pending > 0:
+        n_nodes, n_pending = grow(*arguments, n_nodes, price_by_descent(*arguments, n_pending))
+    nodes = nodes[:n_nodes].copy()
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
     nodes["impurity"] = in_units(nodes["impurity"], weight_unit, limits.exponent, power)

@@ -68,15 +68,6 @@ def make_path(feature, start, stop, n_missing, missing_left, min_samples_leaf):
 @inner
 def sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance):
     """The better of `best` and the splits of one feature; and whether the walking budget held."""
-    if loss.code == hinge.LINEAR:  # a loop for each loss: a quarter faster for the linear hinge
-        loss = hinge.Loss(hinge.LINEAR, loss.weight_slack, loss.total_slack, loss.least, loss.reach)
-        return _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance)
-    loss = hinge.Loss(hinge.SQUARED, loss.weight_slack, loss.total_slack, loss.least, loss.reach)
-    return _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance)
-
-
-@inlined
-def _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance):
     order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
     bounds = borrow(bounds)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
