@@ -1,31 +1,13 @@
-"""Test-wide settings that must be in place before numba and matplotlib are imported."""
+"""Test-wide settings that must be in place before matplotlib is imported."""
 
-import hashlib
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-CORE = Path(__file__).parents[1] / "src" / "marginwood" / "_core"
-
-
-def core_digest():
-    """Of the kernels' sources."""
-    digest = hashlib.sha256()
-    for path in sorted(CORE.glob("*.py")):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-# Numba's cache checks the file of a kernel, not the files of the kernels that it calls: a shared cache
-# would serve stale code after an edit.
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "marginwood" / "tests"
-os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / core_digest()))
 os.environ["MPLBACKEND"] = "Agg"
 
 # Seconds after which a wait for another process or thread is given up: longer than any machine needs.

@@ -1,4 +1,4 @@
-"""The descent against the walk: the same minimum, wherever it jumps."""
+"""The descent against the oracle: the minimum of limits that come and go, wherever it jumps and whatever they weigh."""
 
 import numpy as np
 import pytest
@@ -9,39 +9,35 @@ from marginwood._core import descent, hinge, rankset, samples
 from marginwood._core.hinge import LINEAR, LOWER, SQUARED, UPPER
 from marginwood._core.jit import kernel
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
+from reference import Limit, exact, minimum
+
+LOSS_NAMES = {LINEAR: "linear_hinge", SQUARED: "squared_hinge"}
 
 
 @kernel
 def run(points, kinds, weights, order, ranks, code):
-    """Add limits to the left in this order; per step cost, low, high and number of limits left of the minimum."""
-    n_ranks, one = kinds.shape[0], np.int64(1)
+    """Move limits from the right to the left in this order; per step cost, value, low, high and limits left of them."""
+    n_ranks = kinds.shape[0]
     samples.put_sentinels(points, n_ranks)
-    reach = max(abs(points[FIRST, 0]), abs(points[-FIRST - 1, 0]))
-    loss = hinge.make_loss(code, 2 * weights.sum(), reach)
+    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
     rankset.reset(ranks, n_ranks)
-    sums, counts = descent.make_sums(n_ranks)
-    walked = hinge.empty_minimum(n_ranks)
-    steps = np.empty((order.shape[0], 2, 4))
-    for i in range(order.shape[0]):
-        rank = order[i]
-        kind = kinds[rank - FIRST]
-        rankset.move_left(ranks, rank)
-        walked = hinge.add(loss, walked, rank, kind, points[rank, 0], weights[rank - FIRST])
-        walked = hinge.walk(points, loss, ranks, rankset.LEFT, walked)
-        n_left = 0
-        for j in range(i + 1):
-            n_left += order[j] <= walked.low
-        descent.change(points, loss, sums, counts, rank, kind, one)
-        found, n_found = descent.locate(points, loss, ranks, rankset.LEFT, sums, counts)
-        for way in range(2):
-            minimum = found if way else walked
-            _, low, high = hinge.value_of(points, loss, minimum)
-            steps[i, way, 0], steps[i, way, 1] = hinge.cost_of(points, loss, minimum), low
-            steps[i, way, 2], steps[i, way, 3] = high, n_found if way else n_left
-    # Take all of them out again.
-    for i in range(order.shape[0]):
-        descent.change(points, loss, sums, counts, order[i], kinds[order[i] - FIRST], -one)
-    return steps, np.abs(sums).max(), np.abs(counts).max()
+    left, right = descent.make_sums(n_ranks), descent.make_sums(n_ranks)
+    for i in range(n_ranks):
+        descent.change(points, loss, right, np.int64(i + FIRST), kinds[i], weights[i])
+    steps = np.empty((order.shape[0] + 1, 2, 5))
+    for i in range(order.shape[0] + 1):
+        for side in range(2):
+            sums = right if side else left
+            found, n_left = descent.locate(points, loss, ranks, np.int64(side), sums)
+            steps[i, side, 0], steps[i, side, 1] = found.cost, found.value
+            steps[i, side, 2], steps[i, side, 3], steps[i, side, 4] = found.low, found.high, n_left
+        if i < order.shape[0]:
+            rank = order[i]
+            kind, weight = kinds[rank - FIRST], weights[rank - FIRST]
+            rankset.move_left(ranks, rank)
+            descent.change(points, loss, left, rank, kind, weight)
+            descent.change(points, loss, right, rank, kind, 0.0)
+    return steps, np.abs(right).max()
 
 
 def steps_of(breakpoints, kinds, weights, order, code):
@@ -52,15 +48,29 @@ def steps_of(breakpoints, kinds, weights, order, code):
 
 
 @pytest.mark.parametrize("code", [LINEAR, SQUARED])
-@given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.booleans())
-def test_the_descent_finds_the_piece_of_the_walk(code, n, seed, weighted):
+@given(st.integers(1, 16), st.integers(0, 2**32 - 1), st.sampled_from(["equal", "whole", "wide"]))
+def test_both_sides_have_their_minimum_at_every_step(code, n, seed, kind_of_weights):
     rng = np.random.default_rng(seed)
     breakpoints = np.sort(rng.integers(-6, 7, size=n)).astype(float)
     kinds = rng.integers(2, size=n)
-    weights = rng.integers(1, 5, size=n).astype(float) if weighted else np.ones(n)
-    steps, left_over, n_left_over = steps_of(breakpoints, kinds, weights, rng.permutation(n), code)
-    np.testing.assert_allclose(steps[:, 1], steps[:, 0], rtol=1e-12, atol=1e-10)
-    assert (left_over, n_left_over) == (0, 0)
+    weights = {
+        "equal": np.ones(n),
+        "whole": rng.integers(1, 5, size=n).astype(float),
+        "wide": 10.0 ** -rng.integers(0, 25, n),
+    }[kind_of_weights]
+    order = rng.permutation(n)
+    steps, left_over = steps_of(breakpoints, kinds, weights, order, code)
+    limits = [Limit(exact(b), k == LOWER, exact(w)) for b, k, w in zip(breakpoints, kinds, weights, strict=True)]
+    for i in range(n + 1):
+        for side, chosen in enumerate((order[:i], order[i:])):
+            found = minimum([limits[j] for j in chosen], LOSS_NAMES[code])
+            cost, value, low, high, n_left = steps[i, side]
+            assert cost == pytest.approx(float(found.cost), rel=1e-14, abs=0)
+            np.testing.assert_allclose([low, high], [float(found.low), float(found.high)], rtol=1e-15, atol=1e-15)
+            assert value == pytest.approx(float(found.value), rel=1e-15, abs=1e-15, nan_ok=True)
+            if len(chosen):
+                assert np.sum(breakpoints[chosen] < low - 1e-9) <= n_left <= np.sum(breakpoints[chosen] <= high + 1e-9)
+    assert left_over == 0
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 63, 64, 65])
@@ -68,7 +78,7 @@ def test_every_size_of_tree_finds_a_minimum_beyond_its_last_limit(n):
     breakpoints, kinds = np.arange(n, dtype=float), np.full(n, LOWER)
     for code in (LINEAR, SQUARED):
         steps, *_ = steps_of(breakpoints, kinds, np.ones(n), np.arange(n), code)
-        assert steps[-1, 1].tolist() == [0.0, n - 1, np.inf, n]
+        assert steps[-1, 0].tolist() == [0.0, n - 1, n - 1, np.inf, n]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 63, 64, 65])
@@ -76,4 +86,4 @@ def test_every_size_of_tree_finds_a_minimum_before_its_first_limit(n):
     breakpoints, kinds = np.arange(n, dtype=float), np.full(n, UPPER)
     for code in (LINEAR, SQUARED):
         steps, *_ = steps_of(breakpoints, kinds, np.ones(n), np.arange(n), code)
-        assert steps[-1, 1].tolist() == [0.0, -np.inf, 0.0, 0]
+        assert steps[-1, 0].tolist() == [0.0, 0.0, -np.inf, 0.0, 0]

@@ -175,11 +175,11 @@ def test_weights_of_zero_leave_rows_out(problem):
     np.testing.assert_allclose(forest.fit(X, y, weight).predict(X), left_out, rtol=1e-9)
 
 
-def test_a_tree_that_draws_no_limit_predicts_a_number():
-    X, y = np.arange(4.0)[:, None], np.array([[3.0, 5.0], *3 * [[-np.inf, np.inf]]])
+def test_a_tree_that_draws_no_limit_predicts_the_best_constant_of_all_rows():
+    X, y = np.arange(5.0)[:, None], np.array([[3.0, 5.0], [7.0, 9.0], *3 * [[-np.inf, np.inf]]])
     with pytest.warns(UserWarning, match="say nothing"):
         forest = MaxMarginIntervalForest(30, max_samples=1, random_state=0).fit(X, y)
-    assert np.isfinite(forest.predict(X)).all()
+    assert {tree.tree_.value[0, 0, 0] for tree in forest.estimators_} == {4.0, 8.0, 6.0}
 
 
 # Draws.

@@ -1,13 +1,15 @@
 """Walking the node table, row by row, against a walk in Python."""
 
+from itertools import pairwise
 from math import inf, nan
 
 import numpy as np
 import pytest
 
 from marginwood import MaxMarginIntervalTree
-from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
-from marginwood._core.predict import apply, depths
+from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE, parents
+from marginwood._core.predict import apply, decision_paths, depths
+from marginwood._trees.table import IntervalTree
 
 
 def node_table(*rows):
@@ -50,6 +52,30 @@ def test_a_lone_root_is_every_rows_leaf_at_depth_zero():
 def test_depth_counts_the_steps_from_the_root():
     nodes = node_table((0, 0.0, 1, 2, 0), A_LEAF, (1, 0.0, 3, 4, 0), (0, 5.0, 5, 6, 0), A_LEAF, A_LEAF, A_LEAF)
     assert depths(nodes).tolist() == [0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_path_leads_from_the_root_to_its_leaf():
+    nodes = node_table((0, 0.0, 1, 2, 0), A_LEAF, (1, 0.0, 3, 4, 0), A_LEAF, A_LEAF)
+    starts, passed = decision_paths(parents(nodes), depths(nodes), np.array([4, 1, 3]))
+    assert [passed[a:b].tolist() for a, b in pairwise(starts)] == [[0, 2, 4], [0, 1], [0, 2, 3]]
+
+
+def test_the_paths_of_no_rows_are_empty():
+    starts, passed = decision_paths(parents(STUMP), depths(STUMP), np.empty(0, dtype=np.int64))
+    assert (starts.tolist(), passed.tolist()) == ([0], [])
+
+
+def test_a_path_as_long_as_the_tree_is_deep_takes_as_many_steps():
+    # A hundred thousand splits in a row: with a pass over all rows for each level this takes minutes.
+    depth = 100_000
+    nodes = np.zeros(2 * depth + 1, dtype=NODE_DTYPE)
+    splits = np.arange(0, 2 * depth, 2)
+    nodes["children_left"] = nodes["children_right"] = LEAF
+    nodes["children_left"][splits], nodes["children_right"][splits] = splits + 1, splits + 2
+    nodes["threshold"][splits] = np.arange(depth)
+    path = IntervalTree(nodes, np.array([False])).decision_path(np.full((5, 1), float(depth)))
+    assert path.indptr.tolist() == [row * (depth + 1) for row in range(6)]
+    np.testing.assert_array_equal(path.indices[: depth + 1], np.arange(0, 2 * depth + 1, 2))
 
 
 def test_no_rows_reach_no_leaves():

@@ -27,11 +27,14 @@ def screened(problem, scratch, stretch, share):
     path = make_path(*stretch)
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
     reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
-    loss = hinge.make_loss(problem.loss, 2 * problem.weights.sum(), reach)
+    weight = 2 * problem.weights.sum()
+    loss = hinge.make_loss(problem.loss, weight, weight * reach, weight, reach)
     samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0)
-    full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
-    order, cost, room = problem.orders[0], hinge.cost_of(points, loss, full), scratch.screen
-    distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full)
+    limits, breakpoints = problem.limits, problem.breakpoints
+    best = samples.minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
+    full, _ = samples.start_from(best, limits, breakpoints, points, problem.loss, (0.0, 0.0))
+    order, cost, room = problem.orders[0], best.cost, scratch.screen
+    distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full, best.value)
     return cost, screen.screen(room, order, path, loss, distances, share * cost)
 
 
@@ -46,9 +49,7 @@ class Screened(NamedTuple):
 
 def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_leaf=1):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
-    problem = Problem(
-        X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
-    )
+    problem = Problem(X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], 0.0)
     scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
     scratch.screen.bounds[:] = -inf  # of another feature
     cost, path = screened(

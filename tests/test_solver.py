@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzz import Problem, solve_by_descent
 from marginwood import optimal_costs
 from reference import cost_at, exact, limits_of, minimum, prefix_minima
 from strategies import (
@@ -52,6 +53,16 @@ def assert_is_oracle(y, margin, loss, weights=None):
     value_error, cost_error = rounding_of(y, margin, loss, weights)
     np.testing.assert_allclose(result.costs, [float(m.cost) for m in minima], rtol=1e-10, atol=cost_error)
     np.testing.assert_allclose(result.values, [float(m.value) for m in minima], rtol=0, atol=value_error)
+    costs, values = by_descent(y, margin, loss, weights)
+    np.testing.assert_allclose(costs, [float(m.cost) for m in minima], rtol=1e-10, atol=cost_error)
+    np.testing.assert_allclose(values, [float(m.value) for m in minima], rtol=0, atol=value_error)
+
+
+def by_descent(y, margin, loss, weights):
+    """Costs and values in the way that is the last resort."""
+    weights = np.ones(len(y)) if weights is None else weights
+    present = np.where((weights > 0)[:, np.newaxis], y, [-inf, inf])
+    return solve_by_descent(Problem(None, present, weights, loss, margin, 0, 0))[:2]
 
 
 @given(intervals(), margins, losses)
@@ -180,6 +191,20 @@ def test_running_sums_do_not_drift_over_many_rows(loss, shift):
         assert costs[n_rows - 1] == pytest.approx(cost_in_floats(value, *seen), rel=1e-9)
         nearby = [cost_in_floats(value + step, *seen) for step in (-1e-3, 1e-3)]
         assert min(nearby) >= costs[n_rows - 1] * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_prefix_that_is_satisfied_costs_nothing_although_later_weights_defeat_walking(loss):
+    # Each of the later rows outweighs all before it, on the other side; far ends are never reached.
+    ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1000, -1000)
+    lower, upper = np.append(-1e6, ends), np.append(1e6, ends)
+    weights = np.append(1.0, 4.0 ** np.arange(40))
+    costs, values, moves = optimal_costs(lower, upper, loss=loss, sample_weight=weights)
+    minima = prefix_minima(lower, upper, 0.0, loss, weights)
+    assert moves.sum() > 8 * 2 * len(lower)
+    assert (costs[0], values[0]) == (0.0, 0.0)
+    np.testing.assert_allclose(costs, [float(m.cost) for m in minima], rtol=1e-12)
+    np.testing.assert_allclose(values, [float(m.value) for m in minima], rtol=1e-12)
 
 
 def test_the_result_has_one_named_entry_per_prefix():

@@ -29,13 +29,16 @@ def sweep_both(problem, scratch, stretch, is_screened, tolerance):
     path = split.make_path(*stretch)
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
     reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
-    loss = hinge.make_loss(problem.loss, 2 * problem.weights.sum(), reach)
+    weight = 2 * problem.weights.sum()
+    loss = hinge.make_loss(problem.loss, weight, weight * reach, weight, reach)
     samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0)
-    full, _ = samples.minimise(problem.limits, points, loss, scratch.ranks)
-    cost, order, zero = hinge.cost_of(points, loss, full), problem.orders[0], np.int64(0)
+    limits, breakpoints = problem.limits, problem.breakpoints
+    best = samples.minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
+    full, _ = samples.start_from(best, limits, breakpoints, points, problem.loss, (0.0, 0.0))
+    cost, order, zero = best.cost, problem.orders[0], np.int64(0)
     none = Split(cost, np.int64(NO_FEATURE), zero, zero, 0.0, 0.0)
     room = scratch.screen
-    distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full)
+    distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full, best.value)
     screen.screen(room, order, path, loss, distances, np.inf)
     if not is_screened:
         room.bounds[:] = np.where(np.isinf(room.bounds), np.inf, -np.inf)
@@ -50,9 +53,7 @@ def sweep_both(problem, scratch, stretch, is_screened, tolerance):
 
 def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1, is_screened=True):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
-    problem = Problem(
-        X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, 0.0
-    )
+    problem = Problem(X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], 0.0)
     stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
     scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
     scratch.points[:] = np.nan
@@ -60,7 +61,7 @@ def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1, is_scr
 
     def in_units_of_the_target(found):
         cost = found.cost * 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
-        left, right = (float(np.ldexp(value + limits.origin, limits.exponent)) for value in found[-2:])
+        left, right = (float(np.ldexp(value, limits.exponent)) for value in found[-2:])
         return found._replace(cost=cost, left_value=left, right_value=right)
 
     return in_units_of_the_target(walked), in_budget, in_units_of_the_target(descended)

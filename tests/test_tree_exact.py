@@ -8,6 +8,10 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from marginwood import MaxMarginIntervalTree
+from marginwood._core.order import sort_features
+from marginwood._core.problem import Target, grow_tree
+from marginwood._trees.rules import growing_options
+from marginwood._trees.table import IntervalTree
 from reference import TooCloseToCall, grow, predict_row
 from strategies import (
     LOSSES,
@@ -77,6 +81,17 @@ def assert_fits_literally(problem, **options):
     )
 
 
+def tree_by_descent(problem, loss, margin, **rules):
+    """The tree that is grown if every split is priced by descent."""
+    X, y, weights = problem
+    kept = np.ones(len(y), bool) if weights is None else weights > 0
+    X, y, weights = X[kept], y[kept], np.ones(len(y)) if weights is None else weights[kept]
+    options = growing_options(MaxMarginIntervalTree(**rules), *X.shape, weights.sum())
+    limits = Target(y).at(margin)
+    nodes = grow_tree(X, sort_features(X), limits, weights, loss, options._replace(by_descent=True), 1)
+    return IntervalTree(nodes, np.isnan(X.max(axis=0)))
+
+
 @given(tree_problems(weights=no_weights), losses, margins)
 def test_an_unweighted_tree_is_the_literal_tree(problem, loss, margin):
     assert_fits_literally(problem, loss=loss, margin=margin)
@@ -90,6 +105,14 @@ def test_a_tree_with_whole_weights_is_the_literal_tree(problem, loss, margin):
 @given(tree_problems(), losses, margins, stopping_rules())
 def test_a_tree_that_is_stopped_is_the_literal_tree(problem, loss, margin, rules):
     assert_fits_literally(problem, loss=loss, margin=margin, **rules)
+
+
+@given(tree_problems(), losses, margins, stopping_rules())
+def test_a_tree_that_is_grown_by_descent_is_the_literal_tree(problem, loss, margin, rules):
+    root = literal_tree(problem, loss=loss, margin=margin, **rules)
+    size = np.abs(problem.y[np.isfinite(problem.y)]).max() + margin
+    power = 1 if loss == "linear_hinge" else 2
+    assert_same_tree(root, tree_by_descent(problem, loss, margin, **rules), size, power)
 
 
 @given(tree_problems(weights=count_weights), losses, st.sampled_from([0.0, 0.5]), scales)

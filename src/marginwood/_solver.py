@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core import prefixes
-from marginwood._core.problem import LOSS_CODES, Target, scaled, times_power_of_two
-from marginwood._core.rankset import N_SENTINELS, make_rank_set
+from marginwood._core.problem import LOSS_CODES, Target, in_units, scaled, times_power_of_two
+from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
 from marginwood.intervals import FloatArray, IntArray, check_intervals, check_sample_weight
 from marginwood.losses import check_loss
 
@@ -76,21 +76,18 @@ def optimal_costs(
     weights = np.ones(len(intervals)) if weights is None else weights
     if not weights.all():
         intervals[weights == 0] = -np.inf, np.inf
-    weights, weight_exponent = scaled(weights)
+    weights, weight_unit = scaled(weights)
 
     limits = Target(intervals).at(float(margin))
     n_samples, n_limits = len(intervals), len(limits.in_order)
     ranks_of = np.empty((n_samples, 2), dtype=np.int32)  # on huge pages, which np.zeros are not
     ranks_of[:] = 0
-    points = np.empty((n_limits + N_SENTINELS, 2))
-    reach = prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
+    points, ranks, code = np.empty((n_limits + N_SENTINELS, 2)), make_rank_set(n_limits), LOSS_CODES[loss]
+    centre = prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
 
-    costs, values, moves = np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64)
-    arguments = (ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[loss], reach, costs, values, moves)
-    if not prefixes.solve_by_walking(*arguments):
-        prefixes.solve_by_descent(*arguments)
-    power = 2 if loss == "squared_hinge" else 1
-    values += limits.origin
-    times_power_of_two(values, limits.exponent)
-    times_power_of_two(costs, weight_exponent + power * limits.exponent)
-    return OptimalCosts(costs, values, moves)
+    found = prefixes.Results(np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64))
+    if not prefixes.solve_by_walking(ranks_of, points, limits.breakpoints, weights, ranks, code, centre, found):
+        points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
+        prefixes.solve_by_descent(ranks_of, points, weights, ranks, code, found)
+    costs = in_units(found.costs, weight_unit, limits.exponent, 2 if loss == "squared_hinge" else 1)
+    return OptimalCosts(costs, times_power_of_two(found.values, limits.exponent), found.moves)

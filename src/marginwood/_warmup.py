@@ -20,13 +20,13 @@ __all__ = ["warmup"]
 def warmup() -> None:
     """Compile all kernels, so that no later call waits for it.
 
-    Kernels are compiled once per machine and kept in Numba's cache; the first call of any estimator would compile
+    Kernels are kept in the user's cache folder for later runs; without this, the first call of any estimator compiles
     what it needs.
 
     Examples
     --------
     >>> import marginwood
-    >>> marginwood._warmup()
+    >>> marginwood.warmup()
     """
     X, y = make_sine(60, 2, random_state=0)
     X[0, 0] = np.nan

@@ -1,4 +1,4 @@
-r"""The two losses, as readable NumPy.
+r"""The two losses, as readable NumPy, and the best constant for them.
 
 A *breakpoint* is where the hinge of one limit starts: ``lower + margin`` or ``upper - margin``. A
 prediction below the breakpoint of a lower limit, or above that of an upper limit, pays a *hinge*:
@@ -20,14 +20,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from marginwood._core.problem import Target, best_constant
 from marginwood._support.checks import check_number
-from marginwood.intervals import (
-    LARGEST_LIMIT,
-    BoolArray,
-    FloatArray,
-    check_intervals,
-    check_sample_weight,
-)
+from marginwood.intervals import LARGEST_LIMIT, FloatArray, check_intervals, check_sample_weight
 
 __all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant"]
 
@@ -43,14 +38,6 @@ class OptimalConstant(NamedTuple):
     low: float
     high: float
     cost: float
-
-
-class _Limits(NamedTuple):
-    """The finite limits of a set of intervals, in the order of their breakpoints."""
-
-    breakpoint: FloatArray
-    weight: FloatArray
-    is_lower: BoolArray
 
 
 def check_loss(loss: str, margin: float) -> None:
@@ -187,74 +174,11 @@ def optimal_constant(
     """
     check_loss(loss, margin)
     intervals = check_intervals(intervals, name="intervals")
-    limits = _sorted_limits(breakpoints(intervals, margin), check_sample_weight(sample_weight, len(intervals)))
-    low = limits.breakpoint[limits.is_lower].max(initial=-np.inf)
-    high = limits.breakpoint[~limits.is_lower].min(initial=np.inf)
-    cost = 0.0
-    if low > high:
-        minimise = _linear_minimum if loss == "linear_hinge" else _squared_minimum
-        low, high, cost = minimise(limits)
-    ends = [end for end in (low, high) if np.isfinite(end)]
-    value = ends[0] + (ends[-1] - ends[0]) / 2
-    return OptimalConstant(float(value), float(low), float(high), float(cost))
-
-
-def _sorted_limits(starts: FloatArray, sample_weight: FloatArray | None) -> _Limits:
-    """Return the finite breakpoints of positive weight in ascending order."""
-    weight = np.ones(len(starts)) if sample_weight is None else sample_weight
-    row, side = np.nonzero(np.isfinite(starts) & (weight > 0)[:, np.newaxis])
-    if not row.size:
+    weight = check_sample_weight(sample_weight, len(intervals))
+    weight = np.ones(len(intervals)) if weight is None else weight
+    informative = (weight > 0) & np.isfinite(intervals).any(axis=1)
+    if not informative.any():
         raise ValueError("intervals: no row of positive weight has a finite limit.")
-    order = np.argsort(starts[row, side], kind="stable")
-    row, side = row[order], side[order]
-    return _Limits(starts[row, side], weight[row], side == 0)
-
-
-def _linear_minimum(limits: _Limits) -> tuple[float, float, float]:
-    """Return low, high and cost: an order statistic, where the slope passes from - to +.
-
-    Left of all breakpoints the slope is minus the weight of lower limits, and every breakpoint
-    raises it by its weight.
-    """
-    start, weight, is_lower = limits
-    slope = np.cumsum(weight) - weight[is_lower].sum()
-    # Weights such as 0.1 do not add up exactly; a slope within rounding of zero is flat.
-    rounding = len(start) * np.finfo(np.float64).eps * weight.sum()
-    last = len(start) - 1
-    low = start[min(np.searchsorted(slope, -rounding, side="left"), last)]
-    high = start[min(np.searchsorted(slope, rounding, side="right"), last)]
-    overshoot = np.where(is_lower, start - low, low - start)
-    return low, high, weight @ np.maximum(overshoot, 0.0)
-
-
-def _squared_minimum(limits: _Limits) -> tuple[float, float, float]:
-    """Return low, high and cost where no constant satisfies all limits: one point, low == high.
-
-    The slope grows with the prediction, so it tells at each breakpoint on which side the minimum
-    lies. On its piece the cost is a parabola, lowest at the weighted mean of the active
-    breakpoints: those of lower limits to the right and of upper limits to the left.
-    """
-    start, weight, is_lower = limits
-    # Offsets from a middle breakpoint keep their digits in sums when all targets are far from 0,
-    # and brought near 1 by a power of two they do so when all targets are tiny.
-    offset = start - start[len(start) // 2]
-    exponent = np.frexp(np.abs(offset).max())[1]
-    offset = np.ldexp(offset, -exponent)
-    pull_up, pull_down = np.where(is_lower, weight, 0.0), np.where(is_lower, 0.0, weight)
-    half_slope = (
-        offset * np.cumsum(pull_down)
-        - np.cumsum(pull_down * offset)
-        + offset * _sum_from_here(pull_up)
-        - _sum_from_here(pull_up * offset)
-    )
-    pivot = max(int(np.count_nonzero(half_slope <= 0)) - 1, 0)
-    active = is_lower == (np.arange(len(start)) > pivot)
-    step = offset[active] - offset[pivot]
-    mean = np.average(step, weights=weight[active])
-    value = start[pivot] + np.ldexp(mean, exponent)
-    return value, value, np.ldexp(weight[active] @ (step - mean) ** 2, 2 * exponent)
-
-
-def _sum_from_here(values: FloatArray) -> FloatArray:
-    """Return for each place the sum of the values there and after it."""
-    return np.cumsum(values[::-1])[::-1]
+    limits = Target(intervals[informative]).at(float(margin))
+    best = best_constant(limits, weight[informative], loss)
+    return OptimalConstant(best.value, best.low, best.high, best.cost)

@@ -161,6 +161,6 @@ def anchor_values(nodes, X, limits, weights, loss, anchor):
     counts = weights[limits.in_order >> 1] > 0
     in_order, breakpoints = limits.in_order[counts], limits.breakpoints[counts]
     values = np.empty(len(nodes))
-    values[0] = np.ldexp(nodes["value"][0], -limits.exponent) - limits.origin
+    values[0] = np.ldexp(nodes["value"][0], -limits.exponent)
     _anchor(nodes, X, in_order, breakpoints, weights, values, loss, float(anchor))
-    nodes["value"][1:] = np.ldexp(values[1:] + limits.origin, limits.exponent)
+    nodes["value"][1:] = np.ldexp(values[1:], limits.exponent)

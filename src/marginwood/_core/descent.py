@@ -1,84 +1,141 @@
-"""Finding a minimum in O(log n), wherever it jumps: sums over ranks in Fenwick trees.
+"""Finding a minimum in O(log n), wherever it jumps, and right to rounding whatever weights and breakpoints span.
 
-The squared hinge, and the linear hinge with weights, can make the pointer of `hinge.Minimum` cross all
-pieces at every step. Here the coefficients of a piece are prefix sums: those left of every limit, plus the
-steps over all limits up to a rank. A Fenwick tree finds the rank where the minimum lies by descent.
+The squared hinge, and the linear hinge with weights, can make the pointer of `hinge.Minimum` cross all pieces at every
+step, and running sums lose light limits among heavy ones. Here the sums stand in a binary tree over the ranks. A node
+holds the weight and the first and second moment of the upper limits below it, around its last breakpoint, and those of
+the lower limits around its first one. So the sums of two neighbours make those of their parent, and nothing is ever
+subtracted. The two walks of `optimum` meet here, level by level.
 
-``sums[i]`` holds a node of the tree for (step, step * b, step * b**2), ``counts[i]`` for the numbers of lower and
-upper limits; row 0 holds the coefficients and the number of lower limits left of every limit.
+A row of the tree: weight, first and second moment of upper limits, the same of lower ones, and the number of limits.
+For the linear hinge the second moment gives way to what the weight has rounded off.
 """
 
 import numpy as np
 
-from marginwood._core import hinge, rankset
-from marginwood._core.hinge import LINEAR, LOWER, UPPER, Minimum
+from marginwood._core import rankset
+from marginwood._core.hinge import LINEAR, UPPER, middle_of
 from marginwood._core.jit import borrow, inlined, inner
-from marginwood._core.rankset import FIRST
+from marginwood._core.optimum import Optimum, add_exactly, between, compare_weights
+from marginwood._core.rankset import FIRST, N_SENTINELS
+
+N_COLUMNS = 7
+UPPERS, LOWERS, COUNT = 0, 3, 6
 
 
 @inner
 def make_sums(n_ranks):
-    """Sums and counts of no limits."""
-    return np.zeros((n_ranks + 1, 3)), np.zeros((n_ranks + 1, 2), dtype=np.int32)
-
-
-@inner
-def change(points, loss, sums, counts, rank, kind, sign):
-    """Add (sign 1) or take out (sign -1) the limit at `rank`.
-
-    The sums of a limit that is never active cancel; far away they must not be so large that others drown in them.
-    """
-    points, sums, counts = borrow(points), borrow(sums), borrow(counts)
-    b, step = min(max(points[rank, 0], -loss.reach), loss.reach), hinge.step_of(points, loss, rank) * sign
-    if kind == LOWER:
-        sums[0, 0] -= step
-        sums[0, 1] -= step * b
-        sums[0, 2] -= step * b * b
-        counts[0, LOWER] += sign
-    node = rank - FIRST + 1
-    while node < sums.shape[0]:
-        sums[node, 0] += step
-        sums[node, 1] += step * b
-        sums[node, 2] += step * b * b
-        counts[node, kind] += sign
-        node += node & -node
+    """The tree of no limits; row 1 is its root, and the leaves are the last half."""
+    n_leaves = 1
+    while n_leaves < n_ranks:
+        n_leaves *= 2
+    return np.zeros((2 * n_leaves, N_COLUMNS))
 
 
 @inlined
-def _is_left_of_minimum(loss, b, weight, total, n_right_lower, n_upper):
-    """Whether the minimum lies right of the breakpoint `b`, given the piece that starts there.
+def _breakpoint(points, leaf):
+    """The breakpoint of a leaf; leaves beyond the ranks stay empty, at the last one."""
+    return points[min(leaf, points.shape[0] - N_SENTINELS - 1) + FIRST, 0]
 
-    For the squared hinge it does as long as `hinge.walk` would step on.
-    """
-    if loss.code == LINEAR:
-        return weight < -loss.weight_slack
-    if n_right_lower == 0:
-        return n_upper == 0
-    return total >= weight * b - loss.total_slack
+
+@inlined
+def _join(code, near, far, h):
+    """Weight and moments of two groups of limits around the point of the near one; that of the far one is `h` away."""
+    if code == LINEAR:
+        weight, rest = add_exactly(near[0], near[2] + far[2], far[0])
+        return weight, near[1] + (far[1] + far[0] * h), rest
+    return near[0] + far[0], near[1] + (far[1] + far[0] * h), near[2] + (far[2] + (2 * far[1] + far[0] * h) * h)
+
+
+@inlined
+def _group(sums, node, first):
+    return sums[node, first], sums[node, first + 1], sums[node, first + 2]
 
 
 @inner
-def locate(points, loss, ranks, side, sums, counts):
-    """The minimum of a side, and how many of its limits lie left of it."""
-    points, sums, counts, ranks = borrow(points), borrow(sums), borrow(counts), borrow(ranks)
-    weight, total, square = sums[0, 0], sums[0, 1], sums[0, 2]
-    n_lower, n_upper, at = np.int64(0), np.int64(0), np.int64(0)
-    width = 1
-    while 2 * width < sums.shape[0]:
+def change(points, loss, sums, rank, kind, weight):
+    """Put the limit at `rank` in with this weight; a weight of 0 takes it out."""
+    points, sums = borrow(points), borrow(sums)
+    n_leaves = sums.shape[0] >> 1
+    node, width = n_leaves + rank - FIRST, 1
+    sums[node, UPPERS if kind == UPPER else LOWERS] = weight
+    sums[node, COUNT] = 1.0 if weight > 0 else 0.0
+    while node > 1:
+        node >>= 1
+        start = node * 2 * width - n_leaves
+        left, right, middle = 2 * node, 2 * node + 1, start + width
+        h = _breakpoint(points, start + 2 * width - 1) - _breakpoint(points, middle - 1)
+        group = _join(loss.code, _group(sums, right, UPPERS), _group(sums, left, UPPERS), h)
+        sums[node, UPPERS], sums[node, UPPERS + 1], sums[node, UPPERS + 2] = group
+        h = _breakpoint(points, middle) - _breakpoint(points, start)
+        group = _join(loss.code, _group(sums, left, LOWERS), _group(sums, right, LOWERS), h)
+        sums[node, LOWERS], sums[node, LOWERS + 1], sums[node, LOWERS + 2] = group
+        sums[node, COUNT] = sums[left, COUNT] + sums[right, COUNT]
         width *= 2
-    while width > 0:
-        node = at + width
+
+
+@inlined
+def _lies_right(code, upper, lower, gap):
+    """Whether the minimum lies right of a point, given the upper limits up to it and the lower ones from `gap` on."""
+    if code == LINEAR:
+        return compare_weights(upper[0], upper[2], lower[0], lower[2]) < 0
+    if lower[0] > 0:
+        return upper[1] <= lower[1] + lower[0] * gap
+    return upper[0] == 0
+
+
+@inner
+def locate(points, loss, ranks, side, sums):
+    """The minimum of a side, and how many of its limits lie left of it."""
+    points, sums, ranks, code = borrow(points), borrow(sums), borrow(ranks), loss.code
+    n_ranks, n_leaves = points.shape[0] - N_SENTINELS, sums.shape[0] >> 1
+    if sums[1, COUNT] == 0:
+        return Optimum(side, n_ranks + FIRST + side, np.nan, -np.inf, np.inf, 0.0), np.int64(0)
+    upper, p = (0.0, 0.0, 0.0), _breakpoint(points, 0)
+    lower, q = (0.0, 0.0, 0.0), _breakpoint(points, n_ranks - 1)
+    node, start, width, n_left, is_flat = 1, 0, n_leaves, 0.0, False
+    while node < n_leaves:
         width >>= 1
-        if node >= sums.shape[0]:
-            continue
-        k, t = weight + sums[node, 0], total + sums[node, 1]
-        lower, upper = n_lower + counts[node, LOWER], n_upper + counts[node, UPPER]
-        if _is_left_of_minimum(loss, points[node + FIRST - 1, 0], k, t, counts[0, LOWER] - lower, upper):
-            at, weight, total, n_lower, n_upper = node, k, t, lower, upper
-            square += sums[node, 2]
-    low = rankset.previous_rank(ranks, side, at + FIRST)
-    high = rankset.next_rank(ranks, side, at + FIRST - 1)
-    n_active = counts[0, LOWER] - n_lower + n_upper
-    start = Minimum(low, high, n_active, weight, total, square, 0.0, 0)  # `upper` serves bounds only
-    found = hinge.walk_apart(points, loss, ranks, side, start)
-    return found, n_lower + n_upper + (found.moves if found.low > low else -found.moves)
+        left_end, right_start = _breakpoint(points, start + width - 1), _breakpoint(points, start + width)
+        uppers = _join(code, _group(sums, 2 * node, UPPERS), upper, left_end - p)
+        lowers = _join(code, _group(sums, 2 * node + 1, LOWERS), lower, q - right_start)
+        node *= 2
+        if _lies_right(code, uppers, lowers, right_start - left_end):
+            upper, p = uppers, left_end
+            n_left += sums[node, COUNT]
+            node, start = node + 1, start + width
+        else:
+            lower, q = lowers, right_start
+    b = _breakpoint(points, start)
+    uppers = _join(code, _group(sums, node, UPPERS), upper, b - p)
+    if _lies_right(code, uppers, lower, q - b):
+        upper, p = uppers, b
+        n_left += sums[node, COUNT]
+        start += 1
+    else:
+        is_flat = code == LINEAR and compare_weights(uppers[0], uppers[2], lower[0], lower[2]) == 0
+        lower, q = _join(code, _group(sums, node, LOWERS), lower, q - b), b
+    at = min(start, n_ranks) + FIRST
+    if code == LINEAR:
+        return _linear_optimum(points, ranks, side, at, (upper, p), (lower, q), is_flat), np.int64(
+            n_left + (lower[0] > 0)
+        )
+    low, high = rankset.previous_rank(ranks, side, at), rankset.next_rank(ranks, side, at - 1)
+    if upper[0] > 0 and lower[0] > 0:
+        value, cost = between((*upper, p), (*lower, q))
+        return Optimum(low, high, value, value, value, cost), np.int64(n_left)
+    begin, end = points[low, 0], points[high, 0]
+    return Optimum(low, high, middle_of(begin, end), begin, end, 0.0), np.int64(n_left)
+
+
+@inlined
+def _linear_optimum(points, ranks, side, at, left, right, is_flat):
+    """The minimum at the first limit from rank `at` on; where no lower limit is left there is none at all."""
+    (upper, p), (lower, q) = left, right
+    rank = rankset.next_rank(ranks, side, at - 1)
+    b = points[rank, 0]
+    if lower[0] == 0:
+        return Optimum(rankset.previous_rank(ranks, side, at), rank, b, -np.inf, b, 0.0)
+    following = rankset.next_rank(ranks, side, rank)
+    end = points[following, 0] if is_flat else b
+    cost = (upper[1] + upper[0] * (b - p)) + (lower[1] + lower[0] * (q - b))
+    return Optimum(rank, following, middle_of(b, end), b, end, cost)

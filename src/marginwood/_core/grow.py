@@ -10,10 +10,11 @@ import numpy as np
 
 from marginwood._core import frontier, hinge, partition, rankset
 from marginwood._core.hinge import SQUARED, Loss, Minimum
-from marginwood._core.jit import borrow, folded, inner, kernel
+from marginwood._core.jit import Constant, borrow, filling, folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
+from marginwood._core.optimum import Optimum
 from marginwood._core.order import SAMPLE_MASK
-from marginwood._core.samples import SAMPLE_DTYPE, contested, minimise, rank_limits
+from marginwood._core.samples import SAMPLE_DTYPE, centre_of, contested, minimise, rank_limits, start_from
 from marginwood._core.screen import Screen, borrow_screen, fill, make_screen, screen
 from marginwood._core.split import Split, make_path, path_row, sweep, sweep_by_descent
 
@@ -21,13 +22,19 @@ from marginwood._core.split import Split, make_path, path_row, sweep, sweep_by_d
 COST_TOLERANCE = 1e-10
 # ... by more than the rounding of a sweep's running sums, ...
 SUM_TOLERANCE = 1e-14
-# ... and by more than this many units in the last place of the node's targets can cause.
+# ... and by more than this many units in the last place of its targets can cause.
 ULPS = 4.0
 EPSILON = 2.0**-52
+# Where the rounding of running sums may be a larger share of the node's cost, splits are priced by descent.
+PRICE_TOLERANCE = 1e-9
+
+# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and compiled apart.
+WALKING, DESCENDING = Constant(0, "sweeps"), Constant(1, "descent")
+NOT_PRICED = -3  # instead of the feature of a split
 
 
 class Problem(NamedTuple):
-    """What a tree is grown from. `breakpoints` are those of `limits`, counted from `origin`.
+    """What a tree is grown from. `breakpoints` are those of `limits`.
 
     All but X and the weights is permuted while the tree grows.
     """
@@ -38,12 +45,14 @@ class Problem(NamedTuple):
     breakpoints: np.ndarray
     weights: np.ndarray
     loss: int
-    origin: float
     margin: float
 
 
 class Options(NamedTuple):
-    """When to stop; `max_leaf_nodes` of 0 means no bound, and growth in depth rather than best first."""
+    """When to stop; `max_leaf_nodes` of 0 means no bound, and growth in depth rather than best first.
+
+    With `by_descent` all splits are priced in the way that is otherwise the last resort.
+    """
 
     max_depth: int
     min_samples_split: int
@@ -51,6 +60,7 @@ class Options(NamedTuple):
     max_leaf_nodes: int
     min_decrease: float
     max_features: int
+    by_descent: bool = False
 
 
 class Scratch(NamedTuple):
@@ -83,13 +93,17 @@ class Place(NamedTuple):
 
 
 class Node(NamedTuple):
-    """The minimum of a node's cost, in breakpoints counted from its centre."""
+    """The minimum of a node's cost; `loss` and `minimum` count breakpoints from its centre.
 
+    `is_wide` says that running sums may miss what makes up the cost.
+    """
+
+    optimum: Optimum
     loss: Loss
     minimum: Minimum
     centre: float
-    cost: float
     tolerance: float
+    is_wide: bool
 
 
 def make_scratch(weights, n_features, n_limits, max_leaves, seed):
@@ -115,26 +129,47 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
 
 @folded
 def _open(problem, scratch, place):
-    """Rank the limits of a node and find the minimum of its cost."""
+    """Rank the limits of a node; returns the centre of its breakpoints, how far they reach from it, and the optimum."""
     limits = problem.limits[place.limit_start : place.limit_stop]
     breakpoints = problem.breakpoints[place.limit_start : place.limit_stop]
     points = scratch.points[: limits.shape[0] + rankset.N_SENTINELS]
-    magnitude, centre, reach = problem.margin, place.centre, 0.0
+    centre, reach = place.centre, 0.0
     n_limits = limits.shape[0]
     if n_limits > 0:
         first, last = contested(limits)
         first, last = min(first, last - 1), max(first, last - 1)
         low, high = breakpoints[max(first, 0)], breakpoints[min(last, n_limits - 1)]
         centre = centre if low <= centre <= high else (high if centre > high else low)
-        magnitude += max(abs(low + problem.origin), abs(high + problem.origin))
         reach = max(centre - low, high - centre)
-    loss = hinge.make_loss(problem.loss, 2 * place.weight, reach)
     rank_limits(limits, breakpoints, scratch.samples, points, centre)
-    minimum, size = minimise(limits, points, loss, scratch.ranks)
-    cost = hinge.cost_of(points, loss, minimum)
-    blur = ULPS * EPSILON * magnitude
-    floor = place.weight * (blur * blur if loss.code == SQUARED else blur)
-    return Node(loss, minimum, centre, cost, COST_TOLERANCE * cost + SUM_TOLERANCE * size + floor)
+    return centre, reach, minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
+
+
+@folded
+def _prepare(problem, scratch, place, centre, reach, best):
+    """What a search for the best split starts from."""
+    limits = problem.limits[place.limit_start : place.limit_stop]
+    breakpoints = problem.breakpoints[place.limit_start : place.limit_stop]
+    points = scratch.points[: limits.shape[0] + rankset.N_SENTINELS]
+    ulps = ULPS * EPSILON, ULPS * EPSILON * problem.margin
+    start, spread = start_from(best, limits, breakpoints, points, problem.loss, ulps)
+    loss = hinge.make_loss(problem.loss, 2 * place.weight, spread.distance, spread.weight, reach)
+    is_wide = not _can_trust_sums(best.cost, loss, spread)
+    tolerance = COST_TOLERANCE * best.cost + spread.blur + (0.0 if is_wide else SUM_TOLERANCE * spread.size)
+    return Node(best, loss, start, centre, tolerance, is_wide)
+
+
+@inner
+def _can_trust_sums(cost, loss, spread):
+    """Whether the running sums of a sweep price all splits of a node up to a small share of its cost.
+
+    They round by a share of all that passes through them. Then the pointer of the linear hinge may stop anywhere
+    that sums of weights cannot tell apart, and the cost of light limits alone, with the squared hinge, is anything.
+    """
+    if loss.code == SQUARED:
+        lost = 4 * spread.light * loss.reach * loss.reach
+        return max(SUM_TOLERANCE * spread.size, lost) <= PRICE_TOLERANCE * cost
+    return SUM_TOLERANCE * spread.weight * loss.reach <= PRICE_TOLERANCE * cost
 
 
 @inner
@@ -165,18 +200,22 @@ def _draw(features, random, n_drawn):
 
 
 @folded
-def _search(problem, scratch, options, place, node):
-    """The best split of a node; ``n_left == 0`` if none lowers the cost.
+def _search(problem, scratch, options, place, node, way):
+    """The best split of a node; ``n_left == 0`` if none lowers the cost, NOT_PRICED if this is not the way to find it.
 
     Features that do not vary in the node do not count as tried, and the search goes on past
     `max_features` until a split is found, as in scikit-learn.
     """
-    best = Split(node.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
-    start, stop, samples, ranks = place.start, place.stop, scratch.samples, scratch.ranks
+    best = Split(node.optimum.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
+    not_priced = Split(node.optimum.cost, NOT_PRICED, 0, 0, 0.0, 0.0)
+    start, stop, samples, ranks, loss = place.start, place.stop, scratch.samples, scratch.ranks, node.loss
     n_features, n_tried = problem.orders.shape[0], 0
     points = scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
-    room = scratch.screen
-    distances = fill(room, problem.orders[0], start, stop, samples, points, node.loss, node.minimum)
+    if way == WALKING:
+        if node.is_wide or options.by_descent:
+            return not_priced
+        room, mu = scratch.screen, node.optimum.value - node.centre
+        distances = fill(room, problem.orders[0], start, stop, samples, points, loss, node.minimum, mu)
     for i in range(n_features):
         feature = i
         if options.max_features < n_features:
@@ -192,27 +231,28 @@ def _search(problem, scratch, options, place, node):
         n_tried += 1
         for missing_left in range(2 if n_missing > 0 else 1):
             path = make_path(feature, start, stop, n_missing, missing_left, options.min_samples_leaf)
-            path = screen(room, order, path, node.loss, distances, best.cost - node.tolerance)
-            if path.first > path.last:
-                continue
-            best, in_budget = sweep(
-                order, samples, ranks, points, node.loss, node.minimum, path, room.bounds, best, node.tolerance
-            )
-            if not in_budget:
-                best = sweep_by_descent(order, samples, ranks, points, node.loss, path, best, node.tolerance)
+            if way == DESCENDING:
+                best = sweep_by_descent(order, samples, ranks, points, loss, path, best, node.tolerance)
+            else:
+                path = screen(room, order, path, loss, distances, best.cost - node.tolerance)
+                if path.first > path.last:
+                    continue
+                best, in_budget = sweep(
+                    order, samples, ranks, points, loss, node.minimum, path, room.bounds, best, node.tolerance
+                )
+                if not in_budget:
+                    return not_priced
     return best
 
 
 @folded
-def _write(row, place, node, points):
+def _write(row, place, best):
     """Fill the row of a node as a leaf."""
-    value, low, high = hinge.value_of(points, node.loss, node.minimum)
     row["threshold"], row["feature"] = NO_FEATURE, NO_FEATURE
     row["children_left"], row["children_right"], row["missing_go_to_left"] = LEAF, LEAF, 0
-    row["value"] = place.parent_value if value != value else value + node.centre
-    row["value_low"] = -np.inf if low != low else low + node.centre
-    row["value_high"] = np.inf if high != high else high + node.centre
-    row["impurity"], row["weighted_n_node_samples"] = node.cost, place.weight
+    row["value"] = place.parent_value if best.value != best.value else best.value
+    row["value_low"], row["value_high"] = best.low, best.high
+    row["impurity"], row["weighted_n_node_samples"] = best.cost, place.weight
     row["n_node_samples"] = place.stop - place.start
 
 
@@ -222,19 +262,15 @@ def _may_split(options, depth, n_samples):
     return depth < options.max_depth and n_samples >= least
 
 
-@folded
-def _settle(problem, scratch, options, place, row, n_pending):
-    """Open a node, write its row, and put it on the frontier if a split lowers its cost."""
-    node = _open(problem, scratch, place)
-    _write(row, place, node, scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS])
-    n_samples = place.stop - place.start
-    if node.cost <= node.tolerance or not _may_split(options, place.depth, n_samples):
-        return n_pending
-    split = _search(problem, scratch, options, place, node)
-    decrease = node.cost - split.cost
-    if split.n_left == 0 or decrease < options.min_decrease:
-        return n_pending
+@inner
+def _wait(scratch, options, place, node, split, n_pending):
+    """Put a node on the frontier if its split is worth it or not yet priced; returns how many are there."""
+    decrease = node.optimum.cost - split.cost
     priority = decrease if options.max_leaf_nodes > 0 else np.float64(place.node)
+    if split.feature == NOT_PRICED:
+        priority = np.inf if options.max_leaf_nodes > 0 else priority
+    elif split.n_left == 0 or decrease < options.min_decrease:
+        return n_pending
     item = scratch.frontier.pending[frontier.push(scratch.frontier, n_pending, priority)]
     item["node"], item["depth"] = place.node, place.depth
     item["start"], item["stop"] = place.start, place.stop
@@ -282,10 +318,8 @@ def _divide(problem, scratch, options, item, row, n_nodes):
 
 @folded
 def _borrow_problem(problem):
-    X, orders, limits, breakpoints, weights, loss, origin, margin = problem
-    return Problem(
-        borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights), loss, origin, margin
-    )
+    X, orders, limits, breakpoints, weights, loss, margin = problem
+    return Problem(borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights), loss, margin)
 
 
 @folded
@@ -298,30 +332,52 @@ def _borrow_scratch(scratch):
     )  # fmt: skip
 
 
-@kernel
-def grow(problem, options, scratch, nodes):
-    """Grow a tree into the table `nodes`; returns how many rows it has.
+@filling
+def grow(problem, options, scratch, nodes, n_nodes, n_pending):
+    """Grow a tree into the table `nodes`, of which some rows may be there; returns how many there are, and are pending.
 
-    The root is settled twice: first as a leaf, to find the centre of its breakpoints.
+    None is pending when the tree is complete; otherwise the first must be priced by descent, and growth goes on from
+    there.
     """
     problem, scratch, nodes = _borrow_problem(problem), _borrow_scratch(scratch), borrow(nodes)
     weight, zero = 0.0, np.int64(0)
     for i in range(problem.weights.shape[0]):
         weight += problem.weights[i]
     n_samples, n_limits = problem.orders.shape[1], problem.limits.shape[0]
-    left = Place(zero, options.max_depth, zero, n_samples, zero, n_limits, weight, 0.0, 0.0)
-    right, n_nodes, n_fresh, n_pending, is_trial = left, zero, 1, zero, True
+    centre = centre_of(problem.limits, problem.breakpoints)
+    left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0)
+    right, n_fresh = left, 1 if n_nodes == 0 else 0
     while True:
         for side in range(n_fresh):
             place = right if side else left
-            n_pending = _settle(problem, scratch, options, place, nodes[n_nodes], n_pending)
+            centre, reach, best = _open(problem, scratch, place)
+            _write(nodes[n_nodes], place, best)
             n_nodes += 1
-        if is_trial:
-            left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, nodes[0]["value"], 0.0)
-            n_nodes, is_trial = zero, False
-        elif n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
-            return n_nodes
-        else:
-            item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
-            n_pending, n_fresh = n_pending - 1, 2
-            left, right = _divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
+            if best.cost == 0 or not _may_split(options, place.depth, place.stop - place.start):
+                continue
+            node = _prepare(problem, scratch, place, centre, reach, best)
+            if best.cost > node.tolerance:
+                split = _search(problem, scratch, options, place, node, WALKING)
+                n_pending = _wait(scratch, options, place, node, split, n_pending)
+        if n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
+            return n_nodes, zero
+        if scratch.frontier.pending[scratch.frontier.slots[0]]["feature"] == NOT_PRICED:
+            return n_nodes, n_pending
+        item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
+        n_pending, n_fresh = n_pending - 1, 2
+        left, right = _divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
+
+
+@kernel
+def price_by_descent(problem, options, scratch, nodes, n_pending):
+    """Price the splits of the first pending node by descent; returns how many nodes are pending then."""
+    problem, scratch, nodes = _borrow_problem(problem), _borrow_scratch(scratch), borrow(nodes)
+    item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
+    row = nodes[item["node"]]
+    weight, value = row["weighted_n_node_samples"], row["value"]
+    first, last = item["limit_start"], item["limit_stop"]
+    place = Place(item["node"], item["depth"], item["start"], item["stop"], first, last, weight, value, value)
+    centre, reach, best = _open(problem, scratch, place)
+    node = _prepare(problem, scratch, place, centre, reach, best)
+    split = _search(problem, scratch, options, place, node, DESCENDING)
+    return _wait(scratch, options, place, node, split, n_pending - 1)

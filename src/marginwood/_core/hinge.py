@@ -24,34 +24,37 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import rankset
-from marginwood._core.jit import inlined, inner
+from marginwood._core.jit import Constant, inlined, inner
 
-LINEAR, SQUARED = 0, 1
+LINEAR, SQUARED = Constant(0, "the linear hinge"), Constant(1, "the squared hinge")
 LOWER, UPPER = 0, 1
 TINY = 1e-300  # instead of a zero to divide by
 
-# Sums are compared with tolerances relative to all that went into them: far above rounding, far below
-# anything that changes a cost.
+# Far above the rounding of running sums, far below anything that changes a cost: shares of all weight, and of the
+# weighted distances, of the limits that may be active.
 WEIGHT_TOLERANCE = 1e-11
 TOTAL_TOLERANCE = 1e-13
+LEAST_WEIGHT = 1e-12
 
 
 class Loss(NamedTuple):
-    """`code` is LINEAR or SQUARED; the slacks are tolerances for sums of weights and of weighted breakpoints.
+    """`code` is LINEAR or SQUARED; the slacks exceed the rounding of sums of weights and of weighted breakpoints.
 
-    Breakpoints beyond `reach`, on either side, belong to limits that are never active at a minimum.
+    Active limits that weigh `least` or less in all may be nothing but rounding, and cost nothing. Breakpoints beyond
+    `reach`, on either side, belong to limits that are never active at a minimum.
     """
 
     code: int
     weight_slack: float
     total_slack: float
+    least: float
     reach: float
 
 
 @inner
-def make_loss(code, weight, reach):
-    """The loss for limits of this total weight, of which those that matter lie within -reach and reach."""
-    return Loss(code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * weight * reach, reach)
+def make_loss(code, weight, distance, contested, reach):
+    """The loss for limits of this weight; those that matter have the weighted distance, the weight and the reach."""
+    return Loss(code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * distance, LEAST_WEIGHT * contested, reach)
 
 
 class Minimum(NamedTuple):
@@ -122,7 +125,7 @@ def step_of(points, loss, rank):
 def _is_right_of(loss, b, n_active, weight, total):
     """Whether the minimum lies right of the piece that ends at the breakpoint `b`."""
     if loss.code == LINEAR:
-        return weight < -loss.weight_slack
+        return weight < 0
     return n_active > 0 and total >= weight * b - loss.total_slack
 
 
@@ -130,7 +133,7 @@ def _is_right_of(loss, b, n_active, weight, total):
 def _is_left_of(loss, b, step, n_active, weight, total):
     """Whether the minimum lies left of the piece that starts at the breakpoint `b`."""
     if loss.code == LINEAR:
-        return weight - step >= -loss.weight_slack
+        return weight - step >= 0
     return n_active > 0 and total < weight * b - loss.total_slack
 
 
@@ -179,12 +182,6 @@ def leave(minimum, rank):
     return Minimum(low, high, n_active, weight, total, square, upper, moves)
 
 
-@inner
-def walk_apart(points, loss, ranks, side, minimum):
-    """`walk`, compiled once for those who call it seldom."""
-    return walk(points, loss, ranks, side, minimum)
-
-
 @inlined
 def least_squared(cost, pull, lower, upper):
     """A lower bound of the least cost of squared hinges: see `screen`.
@@ -223,24 +220,25 @@ def cost_of(points, loss, minimum):
         if minimum.low < rankset.FIRST:
             return 0.0
         return max(minimum.weight * points[minimum.low, 0] - minimum.total, 0.0) + 0.0
-    if minimum.n_active <= 1:
+    if minimum.n_active <= 1 or minimum.weight <= loss.least:
         return 0.0
     return max(minimum.square - minimum.total * minimum.total / minimum.weight, 0.0)
 
 
 @inlined
 def value_of(points, loss, minimum):
-    """The prediction and the ends of the set of minimisers; all NaN without any limit."""
+    """A minimiser: the middle of all, or their finite end; NaN without any limit."""
     low, high = points[minimum.low, 0], points[minimum.high, 0]
     if loss.code == LINEAR:
-        if minimum.weight > loss.weight_slack:
-            high = low
+        high = low if minimum.weight > 0 else high
     elif minimum.n_active > 0:
-        low = high = minimum.total / minimum.weight
-    if low == -np.inf and high == np.inf:
-        return np.nan, np.nan, np.nan
+        return min(max(minimum.total / minimum.weight, low), high)
+    return middle_of(low, high)
+
+
+@inlined
+def middle_of(low, high):
+    """The middle of a set of minimisers, or its finite end; NaN if it has none."""
     if low == -np.inf:
-        return high, low, high
-    if high == np.inf:
-        return low, low, high
-    return low + (high - low) / 2, low, high
+        return high if high < np.inf else np.nan
+    return low if high == np.inf else low + (high - low) / 2

@@ -1,52 +1,293 @@
 """Compilation policy: the only module that imports numba.
 
-Four decorators, one policy: compiled on first use, cached on disk, without the GIL, with NumPy's rules for
-division. They differ in who calls the function:
+Five decorators, one policy: compiled on first use, without the GIL, with NumPy's rules for division. They differ in
+who calls the function:
 
 ========  ===========================================================================================
-kernel    Python, and kernels
-inner     kernels only: without the wrapper for Python it compiles faster (a cold first fit: 11 s, not 14)
+kernel    Python; kept on disk for later runs
+filling   the same, for one that only fills arrays: it counts no references, and compiles a tenth faster
+inner     kernels only
 inlined   the loop of a kernel: it becomes part of it, and its state stays in registers
-folded    one kernel, once: it is compiled as part of that kernel, not twice (11 s, not 19)
+folded    one kernel, once: it is compiled as part of that kernel, not twice
 ========  ===========================================================================================
 
 With ``NUMBA_DISABLE_JIT=1`` all run as plain Python, and the intrinsics below fall back to Python integers.
 An integer literal as an argument makes numba compile the callee once more for that literal: pass ``np.int64(0)``.
 """
 
+import gc
+import inspect
+import operator
+import pickle
+import platform
 import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 
+import llvmlite
+import numba
+import numpy as np
 from llvmlite import ir
 from numba import config, njit, types
-from numba.core import event
-from numba.extending import intrinsic
+from numba.core import ir as numba_ir
+from numba.core import serialize
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.imputils import lower_constant
+from numba.core.ir_utils import build_definitions, get_definition, guard
+from numba.core.untyped_passes import WithLifting
+from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
 
-POLICY = {"nogil": True, "cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+from marginwood._core.cache import Store, UnusableError, digest, digest_core, digest_files, user_folder
 
-kernel = njit(**POLICY)
-inner = njit(**POLICY, no_cpython_wrapper=True)
-inlined = njit(**POLICY, no_cpython_wrapper=True, forceinline=True)
-folded = njit(**POLICY, no_cpython_wrapper=True, inline="always")
+# What a user waits for while a kernel, or those of a module, are compiled.
+PURPOSES = {
+    "price_by_descent": "trees of far-flung targets or weights",
+    "marginwood._core.grow": "trees",
+    "marginwood._core.optimum": "constants",
+    "marginwood._core.order": "trees",
+    "marginwood._core.predict": "predictions",
+    "marginwood._core.prefixes": "optimal_costs",
+    "marginwood._core.prune": "pruning",
+}
+# The settings of numba that change machine code.
+SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
+
+
+class _Part:
+    """Stands for the code generator of functions that only become part of a kernel: these need no environment."""
+
+    def __init__(self, codegen):
+        self._codegen = codegen
+
+    def __getattr__(self, name):
+        return getattr(self._codegen, name)
+
+    def set_env(self, name, env):
+        """The kernel does it."""
+
+
+class _PartLibrary(JITCodeLibrary):
+    """The code of an inner function, to be linked into kernels.
+
+    Numba would optimise it and emit machine code, and do both again as a part of every function that calls it: 3 of
+    the 15 seconds of a cold first fit.
+    """
+
+    @property
+    def codegen(self):
+        return _Part(self._codegen)
+
+    def get_pointer_to_function(self, name):
+        self._ensure_finalized()
+        return 0  # as for any function without a wrapper for Python
+
+    def _optimize_final_module(self):
+        """The kernel is optimised as a whole."""
+
+    def _finalize_final_module(self):
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _NameConstants(FunctionPass):
+    """Puts constants where the types of the arguments imply them, so that numba prunes what is for others."""
+
+    _name = "marginwood_constants"
+
+    def __init__(self):
+        super().__init__()
+
+    def run_pass(self, state):
+        blocks = state.func_ir.blocks
+        for block in blocks.values():
+            for assignment in block.find_insts(numba_ir.Assign):
+                kind = self._kind_of(state, assignment.value)
+                if isinstance(kind, _ConstantType):
+                    assignment.value = numba_ir.Const(kind.constant, assignment.loc)
+        state.func_ir._definitions = build_definitions(blocks)
+        return True
+
+    def _kind_of(self, state, value):
+        """The type of an argument, or of a field of one; None for anything else."""
+        if isinstance(value, numba_ir.Arg):
+            return state.args[value.index]
+        if isinstance(value, numba_ir.Expr) and value.op == "getattr":
+            owner = self._kind_of(state, guard(get_definition, state.func_ir, value.value))
+            if isinstance(owner, types.NamedTuple) and value.attr in owner.fields:
+                return owner.types[owner.fields.index(value.attr)]
+        return None
+
+
+class _KernelCompiler(CompilerBase):
+    def define_pipelines(self):
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_NameConstants, WithLifting)
+        passes.finalize()
+        return [passes]
+
+    def compile_extra(self, func):
+        """Compile without collecting garbage meanwhile: a tenth of the time, for objects that are nearly all in use."""
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(func)
+        finally:
+            if was_enabled:
+                gc.enable()
+
+
+class _PartCompiler(_KernelCompiler):
+    def __init__(self, typing_context, target_context, library, *rest):
+        library = _PartLibrary(target_context.codegen(), "part")
+        library.enable_object_caching()
+        super().__init__(typing_context, target_context, library, *rest)
+
+
+@cache
+def _store():
+    """Where the kernels of this process are kept; NUMBA_CACHE_DIR goes before the user's folder."""
+    settings = [(name, str(getattr(config, name))) for name in SETTINGS]
+    versions = numba.__version__, llvmlite.__version__, np.__version__, sys.implementation.cache_tag
+    name = digest(digest_core().encode(), repr((versions, sys.platform, platform.machine(), settings)).encode())
+    root = Path(config.CACHE_DIR) if config.CACHE_DIR else user_folder()
+    return Store(root / "marginwood" / name)
+
+
+class _Notices:
+    """What is said on stderr: why a call takes seconds, and whether the next run waits as long."""
+
+    def __init__(self):
+        self.said = set()
+        self.last = None
+        self.are_kept = True
+
+    def say(self, message):
+        """One line, at once."""
+        print(f"marginwood: {message}", file=sys.stderr, flush=True)
+
+    def compiling(self, purpose):
+        """Say it once for each purpose: sorting for trees and then growing them with a loss count as one."""
+        is_known = purpose in self.said or (self.last is not None and purpose.startswith(self.last))
+        self.said.add(purpose)
+        self.last = purpose
+        if is_known or not self.are_kept:
+            return
+        try:
+            _store().try_out()
+        except UnusableError as error:
+            self.not_kept(f"compiling kernels for {purpose}", error)
+        else:
+            self.say(f"compiling kernels for {purpose}, kept for later runs in {_store().folder}")
+
+    def not_kept(self, what, error):
+        """Say it once."""
+        if self.are_kept:
+            self.say(f"{what}, which cannot be kept for later runs ({error})")
+        self.are_kept = False
+
+
+_notices = _Notices()
+
+
+class _KeptKernel:
+    """The compiled forms of one kernel on disk, in place of numba's own cache.
+
+    That one looks at the file of a kernel only, not at those of the functions that become part of it, and is tied to
+    the path of the installation; a damaged file or a full disk is an error to it.
+    """
+
+    cache_path = None
+
+    def __init__(self, function):
+        self._function = function
+
+    def _name(self, signature, codegen):
+        function = self._function
+        own = digest_files(Path(inspect.getfile(function))), function.__qualname__, function.__code__.co_firstlineno
+        return f"{function.__name__}-{digest(repr((own, str(signature), codegen.magic_tuple())).encode())}"
+
+    def load_overload(self, sig, target_context):
+        """The compiled kernel, or None after saying that it will be compiled."""
+        target_context.refresh()
+        with suppress(Exception):  # whatever is wrong with it, it can be made again
+            kept = _store().read(self._name(sig, target_context.codegen()))
+            if kept is not None:
+                return CompileResult._rebuild(target_context, *pickle.loads(kept))
+        _notices.compiling(self._purpose(sig))
+        return None
+
+    def save_overload(self, sig, data):
+        """Keep a kernel, if that is possible."""
+        for env in data._find_referenced_environments():
+            data.codegen.set_env(env.env_name, env)  # those of its parts
+        if not _notices.are_kept:
+            return
+        try:
+            _store().write(self._name(sig, data.codegen), serialize.dumps(data._reduce()))
+        except UnusableError as error:
+            _notices.not_kept("kernels have been compiled", error)
+
+    def _purpose(self, signature):
+        names = self._function.__name__, self._function.__module__
+        purpose = next((PURPOSES[name] for name in names if name in PURPOSES), names[1])
+        members = [member for kind in signature for member in getattr(kind, "types", (kind,))]
+        constants = [member.constant.label for member in members if isinstance(member, _ConstantType)]
+        return " with ".join([purpose, *constants])
+
+    def flush(self):
+        """Nothing waits to be written."""
+
+
+POLICY = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+PART = {**POLICY, "no_cpython_wrapper": True, "pipeline_class": _PartCompiler}
+
+
+def kernel(function, **options):
+    """Decorate a kernel that Python calls."""
+    dispatcher = njit(**POLICY, **options, pipeline_class=_KernelCompiler)(function)
+    if not config.DISABLE_JIT:
+        dispatcher._cache = _KeptKernel(function)
+    return dispatcher
+
+
+def filling(function):
+    """Decorate a kernel that Python calls and that makes no arrays."""
+    return kernel(function, _nrt=False)
+
+
+# A function inherits `forceinline` from the one that calls it first, unless it has its own.
+inner = njit(**PART, forceinline=False)
+inlined = njit(**PART, forceinline=True)
+folded = njit(**PART, inline="always")
+
+
+class Constant(int):
+    """An integer that is part of a kernel's type: each of its values has a kernel of its own, without the others' code.
+
+    Kernels can compare it to another constant, and pass it on.
+    """
+
+    def __new__(cls, value, label):
+        """`label` is what a user calls it."""
+        self = super().__new__(cls, value)
+        self.label = label
+        return self
+
+    def __getnewargs__(self):
+        return int(self), self.label
+
+
+class _ConstantType(types.Opaque):
+    def __init__(self, constant):
+        super().__init__(f"constant({int(constant)}: {constant.label})")
+        self.constant = constant
+
 
 # How many steps ahead a loop asks for what it will read at random.
 PREFETCH_DISTANCE = 16
-
-
-class _CompileNotice(event.Listener):
-    """Says once per process, on stderr, that kernels are being compiled."""
-
-    said = False
-
-    def on_start(self, occurrence):
-        dispatcher = occurrence.data["dispatcher"]
-        if not self.said and dispatcher.py_func.__module__.startswith("marginwood."):
-            _CompileNotice.said = True
-            message = "marginwood: compiling kernels (once per machine, some seconds)"
-            print(message, file=sys.stderr, flush=True)
-
-    def on_end(self, occurrence):
-        """Compilation ends silently."""
-
 
 if config.DISABLE_JIT:
 
@@ -66,7 +307,34 @@ if config.DISABLE_JIT:
         return array
 
 else:
-    event.register("numba:compile", _CompileNotice())
+    register_model(_ConstantType)(models.OpaqueModel)
+
+    @typeof_impl.register(Constant)
+    def _type_of_constant(constant, context):
+        return _ConstantType(constant)
+
+    @unbox(_ConstantType)
+    def _unbox_constant(kind, value, c):
+        return NativeValue(c.context.get_dummy_value())
+
+    @lower_constant(_ConstantType)
+    def _lower_constant(context, builder, kind, value):
+        return context.get_dummy_value()
+
+    def _overload_comparison(operation):
+        @overload(operation)
+        def compare(a, b):
+            if not isinstance(a, _ConstantType) or not isinstance(b, _ConstantType):
+                return None
+            result = operation(a.constant, b.constant)
+
+            def give(a, b):
+                return result
+
+            return give
+
+    _overload_comparison(operator.eq)
+    _overload_comparison(operator.ne)
 
     @intrinsic
     def trailing_zeros(typingctx, word):

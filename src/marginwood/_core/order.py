@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.jit import borrow, inlined, inner, kernel, leading_zeros
+from marginwood._core.jit import borrow, filling, inlined, inner, leading_zeros
 
 SAMPLE_MASK = np.int32(0x7FFFFFFF)
 NEW_VALUE = np.int32(-0x80000000)
@@ -167,7 +167,7 @@ def sort_features(X):
     return orders
 
 
-@kernel
+@filling
 def _sort_columns(X, orders, values, keys, words, spare, counts):
     X, orders, values, words = borrow(X), borrow(orders), borrow(values), borrow(words)
     n_samples, n_features = X.shape
@@ -203,7 +203,7 @@ def _collect(limits, is_exact, exact, values, words):
     return n_limits
 
 
-@kernel
+@filling
 def _sort_limits(intervals, is_exact, limits, breakpoints, values, keys, words, spare, counts):
     """Fill the lists, one after the other; return where they end."""
     intervals, limits, breakpoints, words = borrow(intervals), borrow(limits), borrow(breakpoints), borrow(words)
@@ -228,7 +228,7 @@ def merge_limits(limits_a, values_a, limits_b, values_b):
     return limits, values
 
 
-@kernel
+@filling
 def _merge(limits_a, values_a, limits_b, values_b, limits, values):
     limits_a, values_a = borrow(limits_a), borrow(values_a)
     limits_b, values_b = borrow(limits_b), borrow(values_b)
@@ -246,7 +246,7 @@ def _merge(limits_a, values_a, limits_b, values_b, limits, values):
         limits[a + i], values[a + i] = limits_b[i], values_b[i]
 
 
-@kernel
+@filling
 def keep_orders(orders, weights, kept):
     """Fill `kept` with the entries of samples of positive weight, and with the boundaries between them."""
     orders, weights, kept = borrow(orders), borrow(weights), borrow(kept)
@@ -260,7 +260,7 @@ def keep_orders(orders, weights, kept):
                 n_kept, new = n_kept + 1, np.int32(0)
 
 
-@kernel
+@filling
 def keep_limits(limits, breakpoints, weights, kept_limits, kept_breakpoints):
     """The same for limits; returns their number."""
     limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)

@@ -50,3 +50,18 @@ def depths(nodes):
             depth[nodes[node]["children_left"]] = depth[node] + 1
             depth[nodes[node]["children_right"]] = depth[node] + 1
     return depth
+
+
+@kernel
+def decision_paths(parent, depth, leaves):
+    """The nodes from the root to every leaf of a list, one after the other, and where each path starts."""
+    starts = np.zeros(leaves.shape[0] + 1, dtype=np.int64)
+    for i in range(leaves.shape[0]):
+        starts[i + 1] = starts[i] + depth[leaves[i]] + 1
+    passed = np.empty(starts[-1], dtype=np.int64)
+    for i in range(leaves.shape[0]):
+        node = leaves[i]
+        for at in range(starts[i + 1] - 1, starts[i] - 1, -1):
+            passed[at] = node
+            node = parent[node]
+    return starts, passed

@@ -1,91 +1,219 @@
-"""The minimum of every prefix of a list of intervals: the paper's solver."""
+"""The minimum of every prefix of a list of intervals: the paper's solver.
+
+The walk keeps an account of how its running sums may have rounded. Where that could show in a cost, the prefix is
+solved afresh (`optimum`). If that happens too often, or the minimum jumps too far, all are solved by descent.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from marginwood._core import descent, hinge, rankset
-from marginwood._core.hinge import LOWER
-from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inner, kernel, prefetch
-from marginwood._core.samples import contested, put_sentinels
+from marginwood._core.hinge import LINEAR, LOWER, Minimum
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, filling, inlined, inner, kernel, prefetch
+from marginwood._core.optimum import meet
+from marginwood._core.rankset import FIRST
+from marginwood._core.samples import centre_of, put_sentinels
 from marginwood._core.split import MOVES_PER_LIMIT
 
+# A sum rounds by up to half of 2**-52 of itself at every step, at random: twice the root of the sum of squares of
+# 2**-52 of all its values is seven standard deviations of what adds up. That may be this share of a cost.
+SHARE = 1e-9
+NOISE = (2 * 2.0**-52 / SHARE) ** 2
+VALUE_SHARE = 1e-2  # and, squared, this share of it of the distances that a value is a mean of
 
-@kernel
+
+class Results(NamedTuple):
+    """What is found for every prefix; the values are in the unit of the breakpoints."""
+
+    costs: np.ndarray
+    values: np.ndarray
+    moves: np.ndarray
+
+
+@filling
 def rank_all(limits, breakpoints, weights, ranks_of, points):
     """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`.
 
-    Returns how far from 0 a breakpoint lies that may count in a minimum.
+    Breakpoints are counted from a centre, which is returned.
     """
     limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
     ranks_of, points = borrow(ranks_of), borrow(points)
-    put_sentinels(points, limits.shape[0])
+    n_limits = limits.shape[0]
+    put_sentinels(points, n_limits)
+    centre = centre_of(limits, breakpoints)
     uniform = True
     for i in range(weights.shape[0]):
         uniform = uniform and weights[i] == weights[0]
-    last = limits.shape[0] - 1
-    for i in range(limits.shape[0]):
-        prefetch(ranks_of, np.int64(limits[min(i + PREFETCH_DISTANCE, last)]))
-        limit, rank = limits[i], i + rankset.FIRST
+    for i in range(n_limits):
+        prefetch(ranks_of, np.int64(limits[min(i + PREFETCH_DISTANCE, n_limits - 1)]))
+        limit, rank = limits[i], i + FIRST
         ranks_of[limit >> 1, limit & 1] = rank
         weight = weights[0] if uniform else weights[limit >> 1]
-        points[rank, 0] = breakpoints[i]
+        points[rank, 0] = breakpoints[i] - centre
         points[rank, 1] = -weight if limit & 1 == LOWER else weight
-    first, last = contested(limits)
-    return max(abs(breakpoints[first]), abs(breakpoints[last - 1])) if first < last else 0.0
+    return centre
 
 
 @inner
-def _loss_of_all(code, weights, reach):
-    weight = 0.0
+def _adds_exactly(weights):
+    """Whether no sum of some of the weights rounds: they are multiples of a unit, and not too many units in all."""
+    total = 0.0
     for i in range(weights.shape[0]):
-        weight += weights[i]
-    return hinge.make_loss(code, 2 * weight, reach)
+        total += weights[i]
+    unit, is_exact = 2.0 ** np.ceil(np.log2(total) + 2) * 2.0**-52, True  # limits come in pairs
+    for i in range(weights.shape[0]):
+        is_exact = is_exact and weights[i] == np.floor(weights[i] / unit) * unit
+    return is_exact
 
 
-@kernel
-def solve_by_walking(ranks_of, points, weights, ranks, code, reach, costs, values, moves):
-    """Fill `costs`, `values` and `moves`; says whether the walking budget held."""
-    loss = _loss_of_all(code, weights, reach)
-    ranks_of, points, weights, ranks = borrow(ranks_of), borrow(points), borrow(weights), borrow(ranks)
-    costs, values, moves = borrow(costs), borrow(values), borrow(moves)
-    n_ranks = points.shape[0] - rankset.N_SENTINELS
+class Noise(NamedTuple):
+    """Sums of squares of all values that the sums of a minimum have had; the linear hinge has no use for the last."""
+
+    weight: float
+    total: float
+    square: float
+
+
+@inlined
+def _more_noise(code, noise, own, products, start, added, walked):
+    """The noise after a row of weight `own`, with these squares of products, was added and the minimum walked on."""
+    n_steps = 2.0 + (walked.moves - start.moves)
+    weight = own + max(abs(start.weight), abs(added.weight), abs(walked.weight))
+    total = max(abs(start.total), abs(added.total), abs(walked.total))
+    square = max(start.square, added.square, walked.square) if code != LINEAR else 0.0
+    return Noise(
+        noise.weight + n_steps * weight * weight,
+        noise.total + n_steps * total * total + products,
+        noise.square + n_steps * square * square,
+    )
+
+
+@inlined
+def _is_certain(points, code, minimum, noise, exact, cost, centre, value):
+    """Whether the sums have rounded too little to show in the minimum; weights that add exactly do not round at all."""
+    if minimum.n_active == 0:
+        return True
+    weight, total, square = 0.0 if exact else NOISE * noise.weight, NOISE * noise.total, NOISE * noise.square
+    if code == LINEAR:
+        at, step = points[minimum.low, 0], abs(points[minimum.low, 1])
+        slope = min(abs(minimum.weight), abs(minimum.weight - step))
+        is_on_its_side = exact or SHARE * SHARE * weight < slope * slope
+        return is_on_its_side and total + at * at * weight <= cost * cost
+    # The distance by which the value may be off is compared with the one that the cost is a square of.
+    mu = minimum.total / minimum.weight
+    twice = mu * mu
+    return (
+        square + 4 * twice * total + twice * twice * weight <= cost * cost
+        and total + twice * weight <= VALUE_SHARE * minimum.weight * cost
+        and weight <= minimum.weight * minimum.weight
+        and (abs(centre) <= 16 * abs(value) or NOISE * centre * centre * minimum.weight <= cost)
+    )
+
+
+@inner
+def _sums_at(points, ranks, side, best, code, moves):
+    """The minimum on the piece of an optimum, with its sums afresh, and their noise."""
+    points, ranks = borrow(points), borrow(ranks)
+    n_active, weight, total, square = np.int64(0), 0.0, 0.0, 0.0
+    noise = Noise(0.0, 0.0, 0.0)
+    end = points.shape[0] - FIRST
+    rank = rankset.next_rank(ranks, side, side)
+    while rank < end:
+        b, signed = points[rank, 0], points[rank, 1]
+        if (rank > best.low_rank) == (signed < 0):
+            own = signed if code == LINEAR else abs(signed)
+            n_active += 1
+            weight += own
+            total += own * b
+            square += own * b * b
+            noise = Noise(noise.weight + weight * weight, noise.total + total * total, noise.square + square * square)
+        rank = rankset.next_rank(ranks, side, rank)
+    minimum = Minimum(best.low_rank, best.high_rank, n_active, weight, total, square, 0.0, moves)
+    return minimum, noise
+
+
+@inner
+def _count_between(ranks, side, rank, other):
+    """How many ranks of a side lie between two of them, the higher one included."""
+    n_ranks, stop = np.int64(0), max(rank, other)
+    rank = min(rank, other)
+    while rank < stop:
+        rank = rankset.next_rank(ranks, side, rank)
+        n_ranks += 1
+    return n_ranks
+
+
+@inlined
+def _value_of(breakpoints, code, minimum, centre):
+    """The middle of the minimisers; those of the squared hinge are counted from the centre, breakpoints are not."""
+    if code != LINEAR and minimum.n_active > 0:
+        return minimum.total / minimum.weight + centre
+    low = breakpoints[minimum.low - FIRST] if minimum.low >= FIRST else -np.inf
+    high = breakpoints[minimum.high - FIRST] if minimum.high - FIRST < breakpoints.shape[0] else np.inf
+    return hinge.middle_of(low, low if code == LINEAR and minimum.weight > 0 else high)
+
+
+@filling
+def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre, results):
+    """Fill the results; says whether the walking budget held."""
+    exact = _adds_exactly(weights)
+    ranks_of, points, breakpoints = borrow(ranks_of), borrow(points), borrow(breakpoints)
+    weights, ranks = borrow(weights), borrow(ranks)
+    costs, values, moves = borrow(results.costs), borrow(results.values), borrow(results.moves)
+    n_ranks, n_samples = points.shape[0] - rankset.N_SENTINELS, weights.shape[0]
+    budget, n_afresh = MOVES_PER_LIMIT * n_ranks + 64, 0
+    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
     rankset.reset(ranks, n_ranks)
-    minimum = hinge.empty_minimum(n_ranks)
-    n_samples = weights.shape[0]
+    minimum, noise = hinge.empty_minimum(n_ranks), Noise(0.0, 0.0, 0.0)
     for i in range(n_samples):
-        before = minimum.moves
+        start, products = minimum, 0.0
         ahead = min(i + PREFETCH_DISTANCE, n_samples - 1)
         for kind in range(2):
             prefetch(points, np.int64(2 * ranks_of[ahead, kind]))
             rank = np.int64(ranks_of[i, kind])
             if rank > 0:
                 rankset.move_left(ranks, rank)
-                minimum = hinge.add(loss, minimum, rank, kind, points[rank, 0], weights[i])
+                b = points[rank, 0]
+                minimum = hinge.add(loss, minimum, rank, kind, b, weights[i])
+                products += weights[i] * b * weights[i] * b
+        added = minimum
         minimum = hinge.walk(points, loss, ranks, rankset.LEFT, minimum)
-        costs[i] = hinge.cost_of(points, loss, minimum)
-        values[i] = hinge.value_of(points, loss, minimum)[0]
-        moves[i] = minimum.moves - before
-        if minimum.moves > MOVES_PER_LIMIT * n_ranks + 64:
+        noise = _more_noise(code, noise, weights[i], products, start, added, minimum)
+        if minimum.n_active == 0:
+            minimum = Minimum(minimum.low, minimum.high, 0, 0.0, 0.0, 0.0, 0.0, minimum.moves)
+            noise = Noise(0.0, 0.0, 0.0)
+        cost, value = hinge.cost_of(points, loss, minimum), _value_of(breakpoints, code, minimum, centre)
+        moves[i] = minimum.moves - start.moves
+        if not _is_certain(points, code, minimum, noise, exact, cost, centre, value):
+            best = meet(breakpoints, points, ranks, rankset.LEFT, code, False)
+            n_afresh += i + 1
+            moves[i] = _count_between(ranks, rankset.LEFT, start.low, best.low_rank)
+            cost, value = best.cost, best.value
+            minimum, noise = _sums_at(points, ranks, rankset.LEFT, best, code, minimum.moves)
+        costs[i], values[i] = cost, value
+        if minimum.moves + n_afresh > budget:
             return False
     return True
 
 
 @kernel
-def solve_by_descent(ranks_of, points, weights, ranks, code, reach, costs, values, moves):
-    """The same in O(n log n), wherever the minimum goes."""
-    loss = _loss_of_all(code, weights, reach)
+def solve_by_descent(ranks_of, points, weights, ranks, code, results):
+    """The same in O(n log n), wherever the minimum goes; `points` hold the breakpoints as they are."""
+    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
+    costs, values, moves = borrow(results.costs), borrow(results.values), borrow(results.moves)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
-    sums, counts = descent.make_sums(n_ranks)
-    minimum, n_left = hinge.empty_minimum(n_ranks), np.int64(0)
+    sums, low, n_left = descent.make_sums(n_ranks), rankset.LEFT, np.int64(0)
     for i in range(weights.shape[0]):
         for kind in range(2):
             rank = np.int64(ranks_of[i, kind])
             if rank > 0:
                 rankset.move_left(ranks, rank)
-                descent.change(points, loss, sums, counts, rank, kind, np.int64(1))
-                n_left += rank <= minimum.low
+                descent.change(points, loss, sums, rank, kind, weights[i])
+                n_left += rank <= low
         n_before = n_left
-        minimum, n_left = descent.locate(points, loss, ranks, rankset.LEFT, sums, counts)
+        best, n_left = descent.locate(points, loss, ranks, rankset.LEFT, sums)
+        low = best.low_rank
         moves[i] = abs(n_left - n_before)
-        costs[i] = hinge.cost_of(points, loss, minimum)
-        values[i] = hinge.value_of(points, loss, minimum)[0]
+        costs[i], values[i] = best.cost, best.value

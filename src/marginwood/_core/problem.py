@@ -1,31 +1,38 @@
 """From arrays to a grown tree: the door of the core.
 
-Targets are counted from one of their own limits and scaled by a power of two, so that shifted, huge or
-subnormal targets meet the same arithmetic; both are exact. The table of a grown tree is in the units of the
-targets again.
+Targets and weights are scaled by powers of two, which is exact: huge and subnormal ones meet the same arithmetic.
+The table of a grown tree is in the units of the targets again.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.grow import Options, Problem, grow, make_scratch
+from marginwood._core.grow import Options, Problem, grow, make_scratch, price_by_descent
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
+from marginwood._core.optimum import solve
 from marginwood._core.order import keep_limits, keep_orders, merge_limits, sort_limits
+from marginwood._core.rankset import N_SENTINELS, make_rank_set
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
 MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
+# Limits too far away to matter may be as large as this power of two: sums over a billion of them do not overflow.
+LARGEST_EXPONENT = 900
+SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 
 
 class Limits(NamedTuple):
-    """The limits of a target at one margin by breakpoint; breakpoints, `origin` and `margin` are scaled."""
+    """The limits of a target at one margin by breakpoint; breakpoints and `margin` are scaled.
+
+    `default` is what a tree predicts that is grown from rows without any limit, in the unit of the target.
+    """
 
     in_order: np.ndarray
     breakpoints: np.ndarray
-    origin: float
     margin: float
     exponent: int
+    default: float = 0.0
 
 
 class Target:
@@ -39,43 +46,37 @@ class Target:
     def __init__(self, intervals, is_exact=None):
         is_exact = intervals[:, 0] == intervals[:, 1] if is_exact is None else is_exact
         self._lower, self._upper, self._exact = lists = sort_limits(intervals, is_exact)
-        self.origin, self._reach, self._farthest = _centre(*(values for _, values in lists))
+        self._reach, self._farthest = _reaches(*(values for _, values in lists))
 
     def at(self, margin):
         """The limits at a margin."""
         reach = max(self._reach, margin)
         exponent = int(np.frexp(reach)[1]) if reach > 0 else 0
-        exponent = max(exponent, int(np.frexp(self._farthest)[1]) - 1000)
+        exponent = max(exponent, int(np.frexp(self._farthest)[1]) - LARGEST_EXPONENT)
         margin = float(np.ldexp(margin, -exponent))
 
         def moved(limits, values, shift):
-            values = times_power_of_two(values - self.origin, -exponent)
+            values = times_power_of_two(values.copy(), -exponent)
             values += shift
             return limits, values
 
         in_order, breakpoints = merge_limits(*moved(*self._lower, margin), *moved(*self._upper, -margin))
         if len(self._exact[0]):
             in_order, breakpoints = merge_limits(*moved(*self._exact, 0.0), in_order, breakpoints)
-        origin = float(np.ldexp(self.origin, -exponent))
-        return Limits(in_order, breakpoints, origin, margin, exponent)
+        return Limits(in_order, breakpoints, margin, exponent)
 
 
-def _centre(*lists):
-    """A limit amid those that matter; the distances from it to the farthest of these, and to the farthest of all.
+def _reaches(lower, upper, exact):
+    """The largest absolute value among the limits that matter, and among all.
 
     Those from the first upper to the last lower limit matter, in either order; of lower limits alone only the last, of
     upper limits alone only the first.
     """
-    lower, upper, exact = lists
     starts = [values[0] for values in (upper, exact) if values.size]
     stops = [values[-1] for values in (lower, exact) if values.size]
-    low, high = sorted((min(starts or stops, default=0.0), max(stops or starts, default=0.0)))
-    lists = [values for values in lists if values.size]
-    inside = [values[values.searchsorted(low) : values.searchsorted(high, "right")] for values in lists]
-    longest = max(inside, key=len, default=np.zeros(1))
-    origin = longest[len(longest) // 2]
-    farthest = max((abs(values[end] - origin) for values in lists for end in (0, -1)), default=0.0)
-    return origin, max(origin - low, high - origin), farthest
+    low, high = min(starts or stops, default=0.0), max(stops or starts, default=0.0)
+    ends = [values[end] for values in (lower, upper, exact) if values.size for end in (0, -1)]
+    return max(abs(low), abs(high)), max(map(abs, ends), default=0.0)
 
 
 def times_power_of_two(values, exponent):
@@ -87,9 +88,39 @@ def times_power_of_two(values, exponent):
 
 
 def scaled(weights):
-    """Weights divided by a power of two so that the largest is near 1, and its exponent."""
-    exponent = int(np.frexp(weights.max())[1]) - 1
-    return times_power_of_two(weights.copy(), -exponent), exponent
+    """Weights divided by a unit, and the unit: a power of two near the largest; their own size, if they are equal.
+
+    Equal weights are then all 1, beside zeros, and their sums are exact.
+    """
+    largest = weights.max()
+    if ((weights == largest) | (weights == 0)).all():
+        return (weights > 0).astype(np.float64), float(largest)
+    exponent = int(np.frexp(largest)[1]) - 1
+    return times_power_of_two(weights.copy(), -exponent), float(np.ldexp(1.0, exponent))
+
+
+def in_units(costs, weight_unit, exponent, power):
+    """Costs in the units of weights and targets; raises if they are beyond the largest number."""
+    mantissa, weight_exponent = np.frexp(weight_unit)
+    with np.errstate(over="ignore", under="ignore"):
+        costs = np.ldexp(costs * mantissa, int(weight_exponent) + power * exponent)
+    if not np.isfinite(costs).all():
+        raise ValueError(
+            "y: the cost is beyond the largest number, 1.8e308: limits lie so far apart, or weights are so large. "
+            "Divide y or sample_weight by a constant."
+        )
+    return costs
+
+
+def best_constant(limits, weights, loss):
+    """The optimum of all limits, in the units of weights and targets; they must be of rows of positive weight."""
+    weights, weight_unit = scaled(weights)
+    n_limits, power = len(limits.in_order), 2 if LOSS_CODES[loss] == SQUARED else 1
+    points, ranks = np.empty((n_limits + N_SENTINELS, 2)), make_rank_set(n_limits)
+    best = solve(limits.in_order, limits.breakpoints, weights, points, ranks, LOSS_CODES[loss])
+    value, low, high = (float(np.ldexp(number, limits.exponent)) for number in (best.value, best.low, best.high))
+    cost = in_units(np.array([best.cost]), weight_unit, limits.exponent, power)[0]
+    return best._replace(value=value, low=low, high=high, cost=float(cost))
 
 
 def subsample(orders, limits, weights):
@@ -104,23 +135,30 @@ def subsample(orders, limits, weights):
 
 def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
     """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up. Returns the node table."""
-    weights, weight_exponent = scaled(weights)
+    weights, weight_unit = scaled(weights)
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
-    cost_exponent = weight_exponent + power * limits.exponent
-    problem = Problem(
-        X, orders, limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.origin, limits.margin
-    )
+    problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.margin)
     max_leaves = orders.shape[1] // options.min_samples_leaf + 1
     if options.max_leaf_nodes > 0:
         max_leaves = min(max_leaves, options.max_leaf_nodes)
     if options.max_depth < 31:
         max_leaves = min(max_leaves, 2**options.max_depth)
     scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves, seed)
-    options = options._replace(min_decrease=float(np.ldexp(options.min_decrease, -cost_exponent)))
+    mantissa, weight_exponent = np.frexp(weight_unit)
+    with np.errstate(over="ignore", under="ignore"):
+        least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    nodes = nodes[: grow(problem, options, scratch, nodes)].copy()
-    nodes["impurity"] = np.ldexp(nodes["impurity"], cost_exponent)
-    nodes["weighted_n_node_samples"] = np.ldexp(nodes["weighted_n_node_samples"], weight_exponent)
+    arguments = problem, options._replace(min_decrease=float(least)), scratch, nodes
+    n_nodes, n_pending = grow(*arguments, 0, 0)
+    while n_pending > 0:
+        n_nodes, n_pending = grow(*arguments, n_nodes, price_by_descent(*arguments, n_pending))
+    nodes = nodes[:n_nodes].copy()
+    if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
+        raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
+    nodes["impurity"] = in_units(nodes["impurity"], weight_unit, limits.exponent, power)
+    nodes["weighted_n_node_samples"] *= weight_unit
     for field in ("value", "value_low", "value_high"):
-        nodes[field] = np.ldexp(nodes[field] + limits.origin, limits.exponent)
+        nodes[field] = np.ldexp(nodes[field], limits.exponent)
+    if not len(limits.in_order):
+        nodes["value"] = limits.default
     return nodes

@@ -1,10 +1,13 @@
 """What a sweep reads of a sample, and the ranks of a node's limits."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from marginwood._core import hinge, rankset
-from marginwood._core.hinge import LOWER, SQUARED
-from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inner, prefetch
+from marginwood._core import rankset
+from marginwood._core.hinge import LINEAR, LOWER, SQUARED, Minimum
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
+from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST
 
 # Half a cache line; a rank of 0 means that there is no such limit.
@@ -19,8 +22,23 @@ SAMPLE_DTYPE = np.dtype(
     align=True,
 )
 
-# Taking sums afresh moves the minimum at most once or twice, by the rounding of the first walk.
-MAX_ROUNDS = 4
+# Limits lighter than this share of the heaviest, or of all, are lost in sums that heavy ones have passed through.
+LIGHT = 1e-7
+LIGHT_IN_ALL = 1e-11
+
+
+class Spread(NamedTuple):
+    """What decides how far the running sums of a sweep can be trusted; sums over the limits that may be active.
+
+    `distance` and `size` are sums of weighted distances and losses, as seen from the centre; `light` is the weight of
+    those that are LIGHT. `blur` is the cost that the last digits of the breakpoints make.
+    """
+
+    weight: float
+    distance: float
+    size: float
+    light: float
+    blur: float
 
 
 @inner
@@ -68,44 +86,69 @@ def contested(limits):
 
 
 @inner
-def minimise(limits, points, loss, ranks):
-    """The minimum of all limits of a node; and the size of the sums in which a sweep keeps its costs.
-
-    The sums of the minimum are taken afresh over the active limits, until that moves it no further: a cost of
-    zero is then exactly zero, and the set of minimisers is the whole of it.
-    """
-    limits, points, ranks = borrow(limits), borrow(points), borrow(ranks)
-    n_ranks = limits.shape[0]
-    n_lower, weight, total, square, size = 0, 0.0, 0.0, 0.0, 0.0
+def centre_of(limits, breakpoints):
+    """The breakpoint in the middle of the range that is contested; 0 without any limit."""
     first, last = contested(limits)
+    return breakpoints[min((first + last) // 2, limits.shape[0] - 1)] if limits.shape[0] > 0 else 0.0
+
+
+class _Sums(NamedTuple):
+    """Of the limits of one kind that are active; `light` is the weight of all in the range that are."""
+
+    n_active: int
+    weight: float
+    total: float
+    square: float
+    blur: float
+    light: float
+
+
+@inlined
+def _add_up(breakpoints, points, start, stop, sign, code, value, ulps, is_light):
+    """The sums of the limits of a sign at positions start..stop, all of which are active."""
+    n_active, weight, total, square, blur, light = np.int64(0), 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(start, stop):
+        b, signed = points[i + FIRST, 0], sign * points[i + FIRST, 1]
+        own = max(signed, 0.0)
+        n_active += signed > 0
+        weight += own
+        total += own * b
+        square += own * b * b
+        violation = min(abs(breakpoints[i] - value), ulps[0] * abs(breakpoints[i]) + ulps[1])
+        blur += own * violation * (violation if code == SQUARED else 1.0)
+        light += abs(signed) if abs(signed) < is_light else 0.0
+    return _Sums(n_active, weight, total, square, blur, light)
+
+
+@inner
+def minimise(limits, breakpoints, points, ranks, code):
+    """The minimum of all limits of a node."""
+    rankset.reset(ranks, limits.shape[0])
+    return meet(breakpoints, points, ranks, rankset.RIGHT, code, True)
+
+
+@inner
+def start_from(best, limits, breakpoints, points, code, ulps):
+    """The minimum of a node as a sweep starts from it, and the spread of the limits.
+
+    `ulps` is the relative error of a breakpoint, and the error that it has from the margin.
+    """
+    limits, breakpoints, points = borrow(limits), borrow(breakpoints), borrow(points)
+    first, last = contested(limits)
+    weight, heaviest, distance, size = 0.0, 0.0, 0.0, 0.0
     for i in range(first, last):
-        b, step = points[i + FIRST, 0], hinge.step_of(points, loss, i + FIRST)
-        size += abs(step * b * b if loss.code == SQUARED else step * b)
-        if limits[i] & 1 == LOWER:
-            n_lower += 1
-            weight -= step
-            total -= step * b
-            square -= step * b * b if loss.code == SQUARED else 0.0
-    rankset.reset(ranks, n_ranks)
-    high = np.int64(first + FIRST if first < n_ranks else n_ranks + FIRST + 1)
-    low = rankset.previous_rank(ranks, rankset.RIGHT, high)
-    minimum = hinge.Minimum(low, high, n_lower, weight, total, square, 0.0, 0)
-    moves = np.int64(0)
-    for _ in range(MAX_ROUNDS):
-        minimum = hinge.walk_apart(points, loss, ranks, rankset.RIGHT, minimum)
-        if minimum.moves == moves:
-            break
-        low, high, n_active, weight, total, square, upper, moves = minimum
-        weight, total, square, upper = 0.0, 0.0, 0.0, 0.0
-        for i in range(n_ranks):
-            is_lower = limits[i] & 1 == LOWER
-            if (i + FIRST > low) == is_lower:
-                b, own = points[i + FIRST, 0], hinge.step_of(points, loss, i + FIRST) * (-1 if is_lower else 1)
-                own_upper = 0.0 if is_lower else own
-                weight += own
-                total += own * b
-                square += own * b * b if loss.code == SQUARED else own_upper * b
-                upper += own_upper
-        minimum = hinge.Minimum(low, high, n_active, weight, total, square, upper, moves)
-    low, high, n_active, weight, total, square, upper, moves = minimum
-    return hinge.Minimum(low, high, n_active, weight, total, square, upper, 0), size
+        b, own = abs(points[i + FIRST, 0]), abs(points[i + FIRST, 1])
+        weight += own
+        heaviest = max(heaviest, own)
+        distance += own * b
+        size += own * b * b
+    is_light, middle = max(LIGHT * heaviest, LIGHT_IN_ALL * weight), best.low_rank - FIRST + 1
+    up = _add_up(breakpoints, points, first, min(middle, last), 1.0, code, best.value, ulps, is_light)
+    low = _add_up(breakpoints, points, max(middle, first), last, -1.0, code, best.value, ulps, is_light)
+    spread = Spread(weight, distance, size if code == SQUARED else distance, up.light + low.light, up.blur + low.blur)
+    n_active, moves = up.n_active + low.n_active, np.int64(0)
+    if code == LINEAR:
+        sums = up.weight - low.weight, up.total - low.total, up.total
+    else:
+        sums = up.weight + low.weight, up.total + low.total, up.square + low.square
+    return Minimum(best.low_rank, best.high_rank, n_active, *sums, up.weight, moves), spread

@@ -86,11 +86,10 @@ def _violations(sample, value):
 
 
 @inner
-def fill(room, order, start, stop, samples, points, loss, minimum):
-    """Fill the pulls of a node's samples; return how far on the left and on the right the two other values are."""
+def fill(room, order, start, stop, samples, points, loss, minimum, mu):
+    """Fill the pulls of a node's samples at its minimiser `mu`; return how far the values left and right of it are."""
     pulls, totals, order = borrow(room.pulls), borrow(room.totals), borrow(order)
     samples, points = borrow(samples), borrow(points)
-    mu, _, _ = hinge.value_of(points, loss, minimum)
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
     n_ranks = np.int64(SPREAD * np.sqrt(last))
     left = min(max(points[max(minimum.low - n_ranks, rankset.FIRST), 0], -loss.reach), mu)

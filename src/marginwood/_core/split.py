@@ -68,15 +68,6 @@ def make_path(feature, start, stop, n_missing, missing_left, min_samples_leaf):
 @inner
 def sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance):
     """The better of `best` and the splits of one feature; and whether the walking budget held."""
-    if loss.code == hinge.LINEAR:  # a loop for each loss: a quarter faster for the linear hinge
-        loss = hinge.Loss(hinge.LINEAR, loss.weight_slack, loss.total_slack, loss.reach)
-        return _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance)
-    loss = hinge.Loss(hinge.SQUARED, loss.weight_slack, loss.total_slack, loss.reach)
-    return _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance)
-
-
-@inlined
-def _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance):
     order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
     bounds = borrow(bounds)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
@@ -103,8 +94,8 @@ def _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolera
             price = left_cost + hinge.cost_of(points, loss, after)
             if price < cost - tolerance:
                 cost, n_left = price, position
-                left_value = hinge.value_of(points, loss, before)[0]
-                right_value = hinge.value_of(points, loss, after)[0]
+                left_value = hinge.value_of(points, loss, before)
+                right_value = hinge.value_of(points, loss, after)
             before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
         # A lower limit that is not there has rank 0, an upper one that of the sentinel above: neither is ever active,
         # and a step of 0 is added.
@@ -125,35 +116,28 @@ def _sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolera
 
 @inner
 def sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance):
-    """The same as `sweep` in O(n log n), wherever the minimum goes."""
+    """The same as `sweep` in O(n log n), wherever the minimum goes and whatever the weights span."""
     order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
-    n_ranks, one = points.shape[0] - rankset.N_SENTINELS, np.int64(1)
+    n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
-    left_sums, left_counts = descent.make_sums(n_ranks)
-    right_sums, right_counts = descent.make_sums(n_ranks)
-    for row in range(path.start, path.stop):
-        sample = samples[order[row] & SAMPLE_MASK]
-        rank = np.int64(sample["lower_rank"])
-        for kind in range(2):
-            if rank > 0:
-                descent.change(points, loss, right_sums, right_counts, rank, kind, one)
-            rank = np.int64(sample["upper_rank"])
+    left_sums, right_sums = descent.make_sums(n_ranks), descent.make_sums(n_ranks)
+    for rank in range(rankset.FIRST, n_ranks + rankset.FIRST):
+        signed = points[rank, 1]
+        descent.change(points, loss, right_sums, rank, np.int64(signed > 0), abs(signed))
     for position in range(path.last + 1):
         entry = order[path_row(path, position)]
         if entry < 0 and position >= path.first:
-            before, _ = descent.locate(points, loss, ranks, rankset.LEFT, left_sums, left_counts)
-            after, _ = descent.locate(points, loss, ranks, rankset.RIGHT, right_sums, right_counts)
-            price = hinge.cost_of(points, loss, before) + hinge.cost_of(points, loss, after)
+            before, _ = descent.locate(points, loss, ranks, rankset.LEFT, left_sums)
+            after, _ = descent.locate(points, loss, ranks, rankset.RIGHT, right_sums)
+            price = before.cost + after.cost
             if price < best.cost - tolerance:
-                left_value = hinge.value_of(points, loss, before)[0]
-                right_value = hinge.value_of(points, loss, after)[0]
-                best = Split(price, path.feature, position, path.missing_left, left_value, right_value)
+                best = Split(price, path.feature, position, path.missing_left, before.value, after.value)
         sample = samples[entry & SAMPLE_MASK]
         rank = np.int64(sample["lower_rank"])
         for kind in range(2):
             if rank > 0:
                 rankset.move_left(ranks, rank)
-                descent.change(points, loss, left_sums, left_counts, rank, kind, one)
-                descent.change(points, loss, right_sums, right_counts, rank, kind, -one)
+                descent.change(points, loss, left_sums, rank, kind, sample["weight"])
+                descent.change(points, loss, right_sums, rank, kind, 0.0)
             rank = np.int64(sample["upper_rank"])
     return best

@@ -135,8 +135,8 @@ class SubtreePath(Path):
         if average is None:
             return super().scores(test, scorer, weighted=weighted)
         kind = ROW_LOSSES[average.row_loss]
-        losses = path_losses(self._tree.nodes, self._path.leaf_from, len(self.values), *test, kind)
-        return average.best - losses / test.weight.sum()
+        losses = path_losses(self._tree.nodes, self._path.leaf_from, len(self.values), *test, kind) / test.weight.sum()
+        return average.best - (np.minimum(losses, 1.0) if kind == MISS else losses)  # a sum of all weights may round up
 
 
 class PrunableMixin:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, check_features
 from marginwood._core.nodes import LEAF, parents
-from marginwood._core.predict import apply, depths
+from marginwood._core.predict import apply, decision_paths, depths
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = ["IntervalTree", "OptimumReader", "TreeReader"]
@@ -131,15 +131,7 @@ class IntervalTree:
 
     def decision_path(self, X: FloatArray) -> csr_matrix:
         """Indicator matrix of the nodes that each row passes."""
-        parent, at, depth = parents(self.nodes), self.apply(X), depths(self.nodes)
-        ends = np.cumsum(depth[at] + 1)
-        indices = np.empty(ends[-1], dtype=np.int64)
-        for step in range(depth.max() + 1):
-            rows = np.flatnonzero(depth[at] == depth.max() - step)
-            indices[ends[rows] - 1] = at[rows]
-            ends[rows] -= 1
-            at[rows] = parent[at[rows]]
-        indptr = np.append(ends, len(indices))
+        indptr, indices = decision_paths(parents(self.nodes), depths(self.nodes), self.apply(X))
         return csr_matrix((np.ones(len(indices), dtype=np.int64), indices, indptr), (len(X), self.node_count))
 
     def compute_feature_importances(self, normalize: bool = True) -> FloatArray:
