@@ -10,7 +10,7 @@ from strategies import LOSSES
 
 
 def grown(seed, loss, by_descent, max_leaf_nodes):
-    """The node table of a problem in multiples of 1 / 64: its costs are exact in any arithmetic, and hardly ever equal."""
+    """The node table of a problem in multiples of 1 / 64: costs are exact in any arithmetic, and hardly ever equal."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 8, (30, 3)).astype(float)
     X[rng.random(X.shape) < 0.1] = np.nan

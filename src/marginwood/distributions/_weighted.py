@@ -85,11 +85,3 @@ def _answer(training: SortedRows, queries: Queries, tol: float, room: Room) -> A
     answers = Answers(np.empty((most, 2)), np.empty(most), np.empty(n_queries + 1, np.int64), np.empty(n_queries))
     n_found = estimate_queries(training, queries, tol, room, answers)
     return answers._replace(support=answers.support[:n_found].copy(), mass=answers.mass[:n_found].copy())
-
-
-def concatenate(parts: list[IntervalDistribution]) -> IntervalDistribution:
-    """The rows of several distributions that `weighted_turnbull` made, one after another."""
-    sizes = np.concatenate([part._steps.stop - part._steps.start for part in parts])
-    support = np.concatenate([np.column_stack([part._steps.lower, part._steps.upper]) for part in parts])
-    mass = np.concatenate([part._mass for part in parts])
-    return IntervalDistribution._of(support, mass, np.concatenate([[0], np.cumsum(sizes)]))
