@@ -8,7 +8,7 @@ share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import inf
+from math import floor, inf, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,10 +29,12 @@ __all__ = [
     "make_surface",
     "missing_note",
     "places",
+    "show_number",
     "surface_levels",
     "survey",
 ]
 
+LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers outside are written as 2.4e-06
 MOST_LEVELS = 40  # of a surface, beside 0 and infinity
 
 
@@ -85,9 +87,23 @@ def answer(tree: IntervalTree, place: Place) -> str:
     return ("yes" if place.is_left else "no") + missing_note(tree, place) if place.depth else ""
 
 
+def show_number(value: float, decimals: int) -> str:
+    """A number with so many digits after the point, or three significant ones if it is below 1; no zeros at its end."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if not LEAST_PLAIN <= size < MOST_PLAIN:
+        return f"{value:.{decimals + 1}g}"  # infinities, too
+    if size < 1:
+        decimals = max(decimals, 2 - floor(log10(size)))
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def describe_value(node: Any, number: Callable[[float], str]) -> str:
-    """Value with the interval of equally good values."""
-    return f"{number(node['value'])} in [{number(node['value_low'])}, {number(node['value_high'])}]"
+    """Value with the interval of equally good values, if there are others."""
+    value, low, high = (number(node[field]) for field in ("value", "value_low", "value_high"))
+    return value if value == low == high else f"{value} in [{low}, {high}]"
 
 
 def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:
