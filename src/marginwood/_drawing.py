@@ -1,4 +1,4 @@
-"""What all drawings share: of a tree, the nodes to draw and what is said of them; of a search, the cells to draw.
+"""What all drawings share: the nodes of a tree and what is said of them, the steps of a curve, the cells of a search.
 
 A *place* is a node in a drawing: where it lies under the root, and whether the drawing is cut off there. A *surface*
 shows the candidates of a search by margin and by *level*, the value of another parameter, on levels that all margins
@@ -17,6 +17,7 @@ from marginwood._core.nodes import LEAF
 from marginwood._fitted import Search
 from marginwood._support.checks import check_count
 from marginwood._trees.table import IntervalTree
+from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "show_number",
     "surface_levels",
     "survey",
+    "survival_steps",
 ]
 
 LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers outside are written as 2.4e-06
@@ -113,6 +115,23 @@ def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:
         f"samples: {node['n_node_samples']}",
         f"cost: {number(node['impurity'])}",
     ]
+
+
+class SurvivalSteps(NamedTuple):
+    """The least and the greatest survival function that a distribution allows; each value holds from its time on."""
+
+    times: FloatArray
+    least: FloatArray
+    greatest: FloatArray
+
+
+def survival_steps(distribution: IntervalDistribution, low: float, high: float) -> SurvivalSteps:
+    """The steps of a single distribution between two values."""
+    times = np.unique(np.append(distribution.support.clip(low, high), [low, high]))
+    # A curve is constant between two ends, and what is open above starts right after its end.
+    between = np.append((times[:-1] + times[1:]) / 2, times[-1])
+    least, greatest = (distribution.sf(between, bound=bound) for bound in ("lower", "upper"))
+    return SurvivalSteps(times, least, greatest)
 
 
 class Surface(NamedTuple):

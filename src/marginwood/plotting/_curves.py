@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._drawing import survival_steps
 from marginwood._fitted import Fitted, read
 from marginwood._predictive import check_times
 from marginwood.distributions import turnbull
@@ -57,11 +58,7 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     is_kaplan_meier = bool(np.all(is_censored | (lower == upper)))
     ends = np.unique(intervals[np.isfinite(intervals)])
     room = 0.05 * (ends[-1] - ends[0]) or 0.1 * abs(ends[0]) or 1.0
-    t = np.unique(estimate.support.clip(ends[0] - room, ends[-1] + room))
-    t = np.unique(np.concatenate([[ends[0] - room], t, [ends[-1] + room]]))
-    # A curve is constant between two ends, and what is open above starts right after its end.
-    between = np.append((t[:-1] + t[1:]) / 2, t[-1])
-    least, greatest = (estimate.sf(between, bound=bound) for bound in ("lower", "upper"))
+    t, least, greatest = survival_steps(estimate, ends[0] - room, ends[-1] + room)
     ax = make_axes(ax, figsize=(7, 4.2))
     style = {"where": "post", "color": SECOND, "linewidth": 1.8}
     ax.step(t, greatest, label="Kaplan-Meier" if is_kaplan_meier else "Turnbull", **style)
