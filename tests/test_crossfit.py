@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import marginwood
 from marginwood import (
     CensoringStratifiedKFold,
     CrossFittedIntervalRegressor,
@@ -81,12 +82,14 @@ def test_a_row_in_several_test_folds_gets_the_mean():
     np.testing.assert_allclose(model.oof_prediction_[:20], literal)
 
 
-def test_a_pipeline_gets_the_frame_as_it_is():
+def test_a_pipeline_gets_the_frame_as_it_is_and_survives_a_file(tmp_path):
     frame = pd.DataFrame({"dose": X[:, 0], "site": np.where(X[:, 1] > 0, "left", "right")})
     encode = make_column_transformer((OneHotEncoder(), ["site"]), remainder="passthrough")
     model = CrossFittedIntervalRegressor(make_pipeline(encode, clone(TREE)), cv=3).fit(frame, Y)
     assert model.predict(frame).shape == (60,)
     assert model.feature_names_in_.tolist() == ["dose", "site"]
+    marginwood.save(model, tmp_path / "model.mw")
+    np.testing.assert_array_equal(marginwood.load(tmp_path / "model.mw").predict(frame), model.predict(frame))
 
 
 def test_a_fit_that_fails_leaves_the_models_as_they_were():

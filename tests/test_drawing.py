@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from marginwood import MaxMarginIntervalTree
-from marginwood._drawing import Place, answer, condition, make_surface, places, surface_levels, survey
+from marginwood._drawing import Place, answer, condition, make_surface, places, show_number, surface_levels, survey
 from marginwood._fitted import Search
 from trees import chain
 
@@ -50,6 +50,34 @@ def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words():
         "dose is missing",
     ]
     assert [answer(tree, place) for place in places(tree, None)] == ["", "yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (6.9421, "6.94"),
+        (1987.5, "1987.5"),
+        (1807.0, "1807"),
+        (0.00023812, "0.000238"),
+        (-0.0714, "-0.0714"),
+        (0.5, "0.5"),
+        (1 / 3, "0.333"),
+        (0.9999, "1"),
+        (100.0, "100"),
+        (2.3812e-6, "2.38e-06"),
+        (12345678.0, "1.23e+07"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (inf, "inf"),
+        (-inf, "-inf"),
+    ],
+)
+def test_a_number_has_two_decimals_or_three_significant_digits(value, shown):
+    assert show_number(value, 2) == shown
+
+
+def test_whole_numbers_keep_their_zeros_without_decimals():
+    assert [show_number(value, 0) for value in (100.0, 6.94, 0.0238)] == ["100", "7", "0.0238"]
 
 
 def test_every_other_split_is_put_as_the_comparison():

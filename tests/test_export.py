@@ -25,10 +25,10 @@ def test_every_leaf_shows_value_optimal_interval_samples_and_cost():
     tree = MaxMarginIntervalTree(max_depth=1).fit([[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]])
     assert export_text(tree) == "\n".join(
         [
-            "|-- x[0] <= 2.50",
-            "|   |-- value: 1.50 in [1.50, 1.50], samples: 2, cost: 0.50",
-            "|-- x[0] > 2.50",
-            "|   |-- value: 8.50 in [8.00, 9.00], samples: 1, cost: 0.00",
+            "|-- x[0] <= 2.5",
+            "|   |-- value: 1.5, samples: 2, cost: 0.5",
+            "|-- x[0] > 2.5",
+            "|   |-- value: 8.5 in [8, 9], samples: 1, cost: 0",
         ]
     )
 
@@ -39,26 +39,26 @@ def test_deeper_splits_are_indented():
         [
             "|-- x[0] <= 4",
             "|   |-- x[0] <= 2",
-            "|   |   |-- value: 0 in [0, 0], samples: 1, cost: 0",
+            "|   |   |-- value: 0, samples: 1, cost: 0",
             "|   |-- x[0] > 2",
-            "|   |   |-- value: 1 in [1, 1], samples: 1, cost: 0",
+            "|   |   |-- value: 1, samples: 1, cost: 0",
             "|-- x[0] > 4",
-            "|   |-- value: 6 in [6, 6], samples: 1, cost: 0",
+            "|   |-- value: 6, samples: 1, cost: 0",
         ]
     )
 
 
 def test_a_lone_leaf_is_one_line_and_an_open_end_is_infinite():
     tree = MaxMarginIntervalTree().fit([[0.0]], [[2.0, inf]])
-    assert export_text(tree) == "|-- value: 2.00 in [2.00, inf], samples: 1, cost: 0.00"
+    assert export_text(tree) == "|-- value: 2 in [2, inf], samples: 1, cost: 0"
 
 
 @pytest.mark.parametrize(("target", "left", "right"), [(0.0, " or missing", ""), (9.0, "", " or missing")])
 def test_missing_values_are_named_on_the_side_where_they_go(target, left, right):
     tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, target])
     lines = export_text(tree).splitlines()
-    assert lines[0] == f"|-- x[0] <= 0.50{left}"
-    assert lines[2] == f"|-- x[0] > 0.50{right}"
+    assert lines[0] == f"|-- x[0] <= 0.5{left}"
+    assert lines[2] == f"|-- x[0] > 0.5{right}"
 
 
 def test_missing_values_are_not_named_where_training_saw_none():
@@ -76,9 +76,9 @@ def test_a_split_that_parts_missing_values_from_all_others_says_so():
 def test_a_cut_drawing_shows_dots_below_the_depth():
     tree = MaxMarginIntervalTree().fit([[1], [2], [3], [4]], [0.0, 1.0, 6.0, 8.0])
     assert export_text(tree, max_depth=0).splitlines() == [
-        "|-- x[0] <= 2.50",
+        "|-- x[0] <= 2.5",
         "|   |-- ...",
-        "|-- x[0] > 2.50",
+        "|-- x[0] > 2.5",
         "|   |-- ...",
     ]
     assert export_text(tree, max_depth=1) == export_text(tree)
@@ -87,8 +87,8 @@ def test_a_cut_drawing_shows_dots_below_the_depth():
 def test_names_come_from_the_frame_or_from_the_caller():
     pandas = pytest.importorskip("pandas")
     tree = dose_tree(pandas.DataFrame({"dose": [1.0, 2.0, 3.0]}))
-    assert export_text(tree).startswith("|-- dose <= 1.50\n")
-    assert export_text(tree, feature_names=["gram"]).startswith("|-- gram <= 1.50\n")
+    assert export_text(tree).startswith("|-- dose <= 1.5\n")
+    assert export_text(tree, feature_names=["gram"]).startswith("|-- gram <= 1.5\n")
 
 
 @pytest.mark.parametrize("names", [[], ["a", "b"]])
@@ -113,7 +113,7 @@ def test_a_wrong_argument_is_named(draw, argument):
 
 
 def test_a_name_of_two_lines_is_drawn_on_one():
-    assert export_text(dose_tree(), feature_names=["dose\nin gram"]).startswith("|-- dose in gram <= 1.50\n")
+    assert export_text(dose_tree(), feature_names=["dose\nin gram"]).startswith("|-- dose in gram <= 1.5\n")
     assert str(export.to_rules(dose_tree(), feature_names=["dose\nin gram"])[0]).startswith("dose in gram <= 1.5: ")
 
 

@@ -80,8 +80,8 @@ def test_brackets_nest_as_the_tree_does():
 def test_missing_values_are_named_and_infinite_ends_are_signs():
     latex = export_latex(MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [(2, inf), (2, inf), (-inf, 0)]))
     assert "{x[0] is present}" in latex
-    assert r"in [$2.00$, $\infty$]" in latex
-    assert r"in [$-\infty$, $0.00$]" in latex
+    assert r"in [$2$, $\infty$]" in latex
+    assert r"in [$-\infty$, $0$]" in latex
     assert latex.count("missing") == 0
     latex = export_latex(MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, 9.0]))
     assert "{no or missing}" in latex

@@ -141,8 +141,29 @@ def test_leaves_show_value_optimal_interval_and_samples_and_splits_their_rule():
     tree = MaxMarginIntervalTree().fit([[1.0], [2.0], [3.0]], [[0.0, 1.0], [-2.0, -1.0], [8.0, inf]])
     texts = box_texts(plot_tree(tree, feature_names=["dose"], decimals=1))
     assert texts[0] == "dose ≤ 2.5\n3 samples"
-    assert "−1.5 in [−2.0, −1.0]\n1 sample" in texts  # noqa: RUF001
-    assert texts[-1] == "8.0 in [8.0, inf]\n1 sample"
+    assert "−1.5 in [−2, −1]\n1 sample" in texts  # noqa: RUF001
+    assert texts[-1] == "8 in [8, inf]\n1 sample"
+
+
+def test_exact_values_are_points_in_their_strips():
+    target = np.column_stack([np.arange(6.0), np.arange(6.0)])
+    target[5] = 5.0, 9.0
+    tree = MaxMarginIntervalTree(max_depth=1).fit(np.arange(6.0)[:, np.newaxis], target)
+    strip = plot_tree(tree, np.arange(6.0)[:, np.newaxis], target).child_axes[1]
+    (points,) = strip.lines
+    assert sorted(points.get_xdata()) == [0, 1, 2, 3, 4]
+    assert points.get_markersize() > 1
+    (interval,) = strip.collections[0].get_segments()
+    assert interval[:, 0].tolist() == [5, 9]
+
+
+def test_numbers_of_small_units_have_significant_digits():
+    tree = MaxMarginIntervalTree().fit([[0.00023], [0.000246]], [(1e-7, 2e-7), (0.0123456, 0.0123456)])
+    assert box_texts(plot_tree(tree)) == [
+        "x[0] ≤ 0.000238\n2 samples",
+        "1.5e−07 in [1e−07, 2e−07]\n1 sample",  # noqa: RUF001
+        "0.0123\n1 sample",
+    ]
 
 
 def test_huge_values_are_written_short():
@@ -411,8 +432,9 @@ def test_a_heatmap_has_a_column_for_every_margin_and_scores_of_its_own_loss_only
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "0.1", "0.3", "1"]
     table = ax.collections[0].get_array()
     results = search.cv_results_
-    for idx, margin in enumerate(search.margins_):
+    for idx, margin in enumerate([0.0, 0.1, 0.3, 1.0]):
         rows = (results["param_margin"] == margin) & (results["param_loss"] == (loss or search.best_params_["loss"]))
+        rows &= results["param_anchor"] == search.best_params_["anchor"]
         assert set(table[:, idx].tolist()) <= set((-results["mean_test_score"][rows]).tolist())
         if against == "ccp_alpha":  # the last row is infinity: the root alone
             assert table[-1, idx] == -results["mean_test_score"][rows & (results["n_leaves"] == 1)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
 from marginwood import (
+    DistributionalIntervalRegressor,
     IntervalCART,
     IntervalDummyRegressor,
     L1IntervalRegression,
@@ -22,13 +23,16 @@ from marginwood import (
     MaxMarginIntervalTreeCV,
     TransformationTree,
     TransformationTreeCV,
+    TransformedIntervalRegressor,
+    from_events,
     interval_accuracy,
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
 from marginwood.datasets import make_sine
+from marginwood.distributions import turnbull
 from marginwood.intervals import censoring_kind
-from marginwood.metrics import get_scorer
+from marginwood.metrics import get_scorer, interval_concordance_index, interval_log_loss
 from marginwood.report import _content as content_module
 from marginwood.report import _trees as trees_module
 from marginwood.report import _tuning as tuning_module
@@ -152,7 +156,7 @@ def test_the_surface_holds_the_chosen_candidate_and_true_scores(fitted):
 
 
 def test_a_search_that_knows_only_the_root_has_neither_surface_nor_curve():
-    model = MaxMarginIntervalTreeCV(margins=[0.0], cv=2).fit(np.zeros((6, 1)), np.arange(6.0))
+    model = MaxMarginIntervalTreeCV(margins=[0.0], anchors=[0.0], cv=2).fit(np.zeros((6, 1)), np.arange(6.0))
     content = describe(model, np.zeros((6, 1)), np.arange(6.0))
     assert content["surface"] is None
     assert content["curves"] == []
@@ -165,6 +169,7 @@ def test_the_curve_of_a_pruned_tree_runs_over_the_leaves_of_the_chosen_path(fitt
     chosen = np.flatnonzero(
         (results["param_loss"] == model.best_params_["loss"])
         & (results["param_margin"] == model.best_params_["margin"])
+        & (results["param_anchor"] == model.best_params_["anchor"])
     )[::-1]
     (line,) = curve["lines"]
     assert line["x"] == results["n_leaves"][chosen].tolist()
@@ -272,6 +277,89 @@ def test_uninformative_rows_one_sided_leaves_and_unused_features_are_warned_of()
     assert "as many" not in found
     assert "trained on 3 rows, as many" in warnings_of(tree, X, y)
     assert warnings_of(MaxMarginIntervalTree().fit(X[:, :1], [(0, 1), (5, 6), (5, 6)]), X[:2, :1], [(0, 1)] * 2) == ""
+
+
+def test_a_forest_on_its_own_rows_shows_what_it_scores_out_of_bag():
+    forest = MaxMarginIntervalForest(30, oob_score=True, random_state=0).fit(X, Y)
+    known = ~np.isnan(forest.oob_prediction_)
+    error = interval_mean_squared_error(Y[known], forest.oob_prediction_[known])
+    found = warnings_of(forest, X, Y)
+    assert "trained on these intervals" in found
+    assert f"Out of bag, by the trees that did not draw a row, D2 is {forest.oob_score_:.4g}" in found
+    assert f"the interval MSE {error:.4g}." in found
+    assert "trained on" not in warnings_of(forest, X_NEW, Y_NEW)
+    whole = MaxMarginIntervalForest(3, bootstrap=False, random_state=0).fit(X, Y)
+    assert "flatter it" in warnings_of(whole, X, Y)
+    assert "Out of bag" not in warnings_of(whole, X, Y)
+
+
+def test_boosting_on_as_many_rows_as_it_was_trained_on_is_warned_of():
+    boosting = MaxMarginIntervalBoosting(5).fit(X, Y)
+    assert "trained on 150 rows, as many as there are here" in warnings_of(boosting, X, Y)
+    assert "as many" not in warnings_of(boosting, X_NEW, Y_NEW)
+
+
+def test_early_and_late_predictions_are_warned_of_where_rows_are_open_and_the_remedy_is_not():
+    times = from_events(np.exp(X[:, 0] / 5), np.arange(150) % 2)
+    tree = MaxMarginIntervalTree(max_depth=2)
+    found = warnings_of(tree.fit(X, times), X, times)
+    assert "50% of the rows are open above." in found
+    assert "too low (early). DistributionalIntervalRegressor around it predicts medians" in found
+    mirrored = -times[:, ::-1]
+    assert "50% of the rows are open below." in warnings_of(tree.fit(X, mirrored), X, mirrored)
+    seldom = from_events(np.exp(X[:, 0] / 5), np.arange(150) % 5 > 0)
+    assert "are open" not in warnings_of(tree.fit(X, seldom), X, seldom)
+    medians = DistributionalIntervalRegressor(tree, cv=2)
+    assert "are open" not in warnings_of(medians.fit(X, times), X, times)
+    assert "are open" not in warnings_of(TransformedIntervalRegressor(medians, func="log").fit(X, times), X, times)
+
+
+def test_the_curves_of_rows_are_the_predicted_survival_functions(fitted):
+    model = DistributionalIntervalRegressor(MODELS["tree"], cv=3).fit(X, Y)
+    content = content_of(render(describe(model, X_NEW, Y_NEW) | {"title": ""}))
+    times, curves = content["survival"]["times"], np.array(content["survival"]["rows"])
+    np.testing.assert_allclose(curves, model.predict_survival_function(X_NEW, times), atol=5e-5)
+    estimate = content["survival"]["all"]
+    between = (np.array(estimate["times"][:-1]) + estimate["times"][1:]) / 2
+    everyone = turnbull(Y_NEW)
+    np.testing.assert_allclose(estimate["least"][:-1], everyone.sf(between, bound="lower"), atol=5e-5)
+    np.testing.assert_allclose(estimate["greatest"][:-1], everyone.sf(between, bound="upper"), atol=5e-5)
+    assert describe(fitted["tree"], X_NEW, Y_NEW)["survival"] is None
+
+
+def test_scores_of_the_ranking_are_there_for_all_models_and_those_of_distributions_for_some(fitted):
+    content = describe(fitted["linear"], X_NEW, Y_NEW)["more_scores"]
+    assert [score["name"] for score in content["scores"]] == ["concordance index", "target-interval AUC"]
+    expected = interval_concordance_index(Y_NEW, fitted["linear"].predict(X_NEW))
+    assert content["scores"][0] == {"name": "concordance index", "model": expected, "constant": 0.5, "reason": ""}
+    scores = {score["name"]: score for score in describe(fitted["forest"], X_NEW, Y_NEW)["more_scores"]["scores"]}
+    expected = interval_log_loss(Y_NEW, fitted["forest"].predict_distribution(X_NEW))
+    assert scores["log loss"]["model"] == expected
+    assert len(scores) == 6
+
+
+def test_distributions_of_many_rows_are_scored_on_evenly_spaced_ones(fitted, monkeypatch):
+    monkeypatch.setattr(content_module, "MAX_ROWS", 20)
+    content = describe(fitted["forest"], X_NEW, Y_NEW)
+    spaced = np.linspace(0, 89, 20).round().astype(int)
+    scores = {score["name"]: score["model"] for score in content["more_scores"]["scores"]}
+    assert content["more_scores"]["n_rows"] == 20
+    expected = interval_log_loss(Y_NEW[spaced], fitted["forest"].predict_distribution(X_NEW[spaced]))
+    np.testing.assert_allclose(scores["log loss"], expected)
+    assert len(content["survival"]["rows"]) == len(content["rows"]["row"]) > 20
+
+
+def test_every_leaf_has_the_curve_of_its_rows(fitted):
+    tree = fitted["tree"]
+    content = describe(tree, X_NEW, Y_NEW)
+    leaves = tree.apply(X_NEW)
+    assert set(content["leaf_curves"]) == set(map(str, np.unique(leaves)))
+    for leaf, steps in content["leaf_curves"].items():
+        estimate = turnbull(Y_NEW[leaves == int(leaf)])
+        between = (np.array(steps["times"][:-1]) + steps["times"][1:]) / 2
+        np.testing.assert_allclose(steps["least"][:-1], estimate.sf(between, bound="lower"), atol=5e-5)
+        np.testing.assert_allclose(steps["greatest"][:-1], estimate.sf(between, bound="upper"), atol=5e-5)
+    assert describe(fitted["forest"], X_NEW, Y_NEW)["leaf_curves"] == {}
 
 
 def test_missing_and_infinite_features_are_warned_of_by_name():

@@ -163,6 +163,45 @@ def test_pointing_at_a_node_shows_its_rule_and_the_intervals_in_it(open_page, mo
     assert "All rows." in details.inner_text()
 
 
+def test_a_leaf_shows_the_curve_of_its_rows_and_a_split_shows_none(open_page, models):
+    page = open_page("small")
+    leaf = int(models["small"].apply(X_NEW)[0])
+    page.locator(f"[data-node='{leaf}'] .card").hover()
+    details = page.locator("#details")
+    assert details.locator(".leaf-curve path.line-2").get_attribute("d")
+    assert "Turnbull's estimate for these rows" in details.inner_text()
+    keep_picture(page, "leaf")
+    page.locator("[data-node='0'] .card").hover()
+    assert details.locator(".leaf-curve").count() == 0
+
+
+def test_the_row_that_is_pointed_at_or_followed_shows_its_predicted_curve(open_page, models):
+    page, times = open_page("forest"), models["forest"]
+    assert page.locator("#survival").is_visible()
+    assert page.locator("#survival-chart path.line-0").count() == 0
+    assert page.inner_text("#survival-row") == "a row that you choose above"
+    page.focus("#prediction-chart")
+    page.press("#prediction-chart", "Home")
+    first = int(np.argsort(times.predict(X_NEW), kind="stable")[0])
+    assert page.inner_text("#survival-row") == f"row {first}"
+    drawn = page.locator("#survival-chart path.line-0").get_attribute("d")
+    assert drawn.count("L") == 60
+    page.fill("#row-number", "7")
+    assert page.inner_text("#survival-row") == "row 7"
+    assert page.locator("#survival-chart path.line-0").get_attribute("d") != drawn
+    page.locator("#survival").scroll_into_view_if_needed()
+    keep_picture(page, "survival")
+
+
+def test_scores_of_the_ranking_and_of_distributions_are_tabled(open_page):
+    page = open_page("forest")
+    names = page.locator("#more-scores tbody tr td:first-child").all_inner_texts()
+    assert names[0] == "concordance index"
+    assert names[-1] == "D-calibration p-value"
+    assert open_page("small").locator("#more-scores tbody tr").count() == 2
+    assert open_page("small").locator("#survival").is_hidden()
+
+
 def test_a_search_finds_the_splits_on_a_feature_and_enter_walks_through_them(open_page, models):
     page, tree = open_page("tree"), models["tree"].tree_
     page.fill("#feature-search", "AGE")

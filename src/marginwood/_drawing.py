@@ -1,4 +1,4 @@
-"""What all drawings share: of a tree, the nodes to draw and what is said of them; of a search, the cells to draw.
+"""What all drawings share: the nodes of a tree and what is said of them, the steps of a curve, the cells of a search.
 
 A *place* is a node in a drawing: where it lies under the root, and whether the drawing is cut off there. A *surface*
 shows the candidates of a search by margin and by *level*, the value of another parameter, on levels that all margins
@@ -8,7 +8,7 @@ share.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import inf
+from math import floor, inf, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from marginwood._core.nodes import LEAF
 from marginwood._fitted import Search
 from marginwood._support.checks import check_count
 from marginwood._trees.table import IntervalTree
+from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -29,10 +30,13 @@ __all__ = [
     "make_surface",
     "missing_note",
     "places",
+    "show_number",
     "surface_levels",
     "survey",
+    "survival_steps",
 ]
 
+LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers outside are written as 2.4e-06
 MOST_LEVELS = 40  # of a surface, beside 0 and infinity
 
 
@@ -85,9 +89,23 @@ def answer(tree: IntervalTree, place: Place) -> str:
     return ("yes" if place.is_left else "no") + missing_note(tree, place) if place.depth else ""
 
 
+def show_number(value: float, decimals: int) -> str:
+    """A number with so many digits after the point, or three significant ones if it is below 1; no zeros at its end."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if not LEAST_PLAIN <= size < MOST_PLAIN:
+        return f"{value:.{decimals + 1}g}"  # infinities, too
+    if size < 1:
+        decimals = max(decimals, 2 - floor(log10(size)))
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def describe_value(node: Any, number: Callable[[float], str]) -> str:
-    """Value with the interval of equally good values."""
-    return f"{number(node['value'])} in [{number(node['value_low'])}, {number(node['value_high'])}]"
+    """Value with the interval of equally good values, if there are others."""
+    value, low, high = (number(node[field]) for field in ("value", "value_low", "value_high"))
+    return value if value == low == high else f"{value} in [{low}, {high}]"
 
 
 def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:
@@ -97,6 +115,23 @@ def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:
         f"samples: {node['n_node_samples']}",
         f"cost: {number(node['impurity'])}",
     ]
+
+
+class SurvivalSteps(NamedTuple):
+    """The least and the greatest survival function that a distribution allows; each value holds from its time on."""
+
+    times: FloatArray
+    least: FloatArray
+    greatest: FloatArray
+
+
+def survival_steps(distribution: IntervalDistribution, low: float, high: float) -> SurvivalSteps:
+    """The steps of a single distribution between two values."""
+    times = np.unique(np.append(distribution.support.clip(low, high), [low, high]))
+    # A curve is constant between two ends, and what is open above starts right after its end.
+    between = np.append((times[:-1] + times[1:]) / 2, times[-1])
+    least, greatest = (distribution.sf(between, bound=bound) for bound in ("lower", "upper"))
+    return SurvivalSteps(times, least, greatest)
 
 
 class Surface(NamedTuple):

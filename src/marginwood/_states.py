@@ -22,6 +22,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._archive import ArchiveError, load_transformer
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
@@ -133,13 +134,17 @@ def _encode_step(step: Any, name: str) -> str | ByteArray:
 def decode_model(state: Any) -> Any:
     """The fitted estimator of a plain state; raises unless it is sound and predicts."""
     if isinstance(state, dict) and state.get(CLASS) == "Pipeline":
-        return _decode(state)  # its last step comes here again
+        pipeline = _decode(state)  # its last step comes here again
+        check_is_fitted(pipeline[-1])
+        return pipeline
     n_features = state.get("n_features_in_") if isinstance(state, dict) else None
     if type(n_features) is not int or not 1 <= n_features <= MAX_FEATURES:
         raise ValueError(f"a model needs n_features_in_ between 1 and {MAX_FEATURES}, got {n_features!r:.60}.")
     model = _decode(state)
     if not hasattr(model, "predict"):
         raise ValueError(f"expected a model, got {type(model).__name__}.")
+    if _holds_pipeline(state):  # its steps may need columns by name; the models inside have been tried
+        return model
     for n_rows in (2, 3):  # an attribute that should be a number may be an array that happens to fit two rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -207,12 +212,21 @@ def _check_names(names: Any, n_features: Any) -> None:
         raise ValueError(f"feature_names_in_: expected an array of {n_features!r:.60} strings.")
 
 
+def _holds_pipeline(state: Any) -> bool:
+    """Whether there is a pipeline somewhere inside."""
+    if isinstance(state, dict):
+        return state.get(CLASS) == "Pipeline" or any(map(_holds_pipeline, state.values()))
+    return isinstance(state, list | tuple) and any(map(_holds_pipeline, state))
+
+
 def _decode_pipeline(steps: Any, last: Any, model: Any) -> Pipeline:
     before = [(name, _decode_step(step)) for name, step in steps]
     names = [*(name for name, _ in before), last]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise ValueError("the steps of a pipeline need names, one each.")
-    return Pipeline([*before, (last, decode_model(model))])
+    # A pipeline among the parameters of a model is not fitted.
+    is_fitted = isinstance(model, dict) and "n_features_in_" in model
+    return Pipeline([*before, (last, decode_model(model) if is_fitted else _decode(model))])
 
 
 def _decode_step(step: Any) -> Any:

@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> None:
 
 def more_columns(fitted: Fitted, X: Any, args: argparse.Namespace) -> dict[str, FloatArray]:
     """The columns that the options ask for."""
-    columns: dict[str, Any] = {}
+    columns: dict[str, FloatArray] = {}
     if args.optimal_interval:
         columns |= _name(["lower", "upper"], fitted.predict("optimal_interval", X))
     if args.quantiles:

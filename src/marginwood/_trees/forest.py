@@ -333,7 +333,6 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             One row per row of X.
         """
         check_is_fitted(self)
-        X = check_features(self, X)
         return self._predict_distribution(self.apply(X))
 
     def _predict_distribution(self, leaves: npt.NDArray[Any], drawn: BoolArray | None = None) -> IntervalDistribution:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import answer, condition, describe_leaf, places
+from marginwood._drawing import answer, condition, describe_leaf, places, show_number
 from marginwood._fitted import read_tree
 from marginwood._support.checks import check_count
 from marginwood._support.text import one_line
@@ -34,7 +34,7 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
     max_depth : int, default=None
         Cut the drawing below this depth.
     decimals : int, default=2
-        Digits after the decimal point.
+        Digits after the decimal point; a number below 1 has as many as show three significant ones.
 
     Returns
     -------
@@ -50,10 +50,10 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
     digraph tree {
         node [shape=box, style="filled, rounded", fontname="Helvetica"];
         edge [fontname="Helvetica"];
-        0 [label="dose <= 1.50\nsamples: 2\ncost: 4.50", fillcolor="#c3e2f4"];
-        1 [label="value: 0.50 in [0.00, 1.00]\nsamples: 1\ncost: 0.00", fillcolor="#ffffff"];
+        0 [label="dose <= 1.5\nsamples: 2\ncost: 4.5", fillcolor="#c3e2f4"];
+        1 [label="value: 0.5 in [0, 1]\nsamples: 1\ncost: 0", fillcolor="#ffffff"];
         0 -> 1 [label="yes"];
-        2 [label="value: 5.00 in [4.00, 6.00]\nsamples: 1\ncost: 0.00", fillcolor="#78bee6"];
+        2 [label="value: 5 in [4, 6]\nsamples: 1\ncost: 0", fillcolor="#78bee6"];
         0 -> 2 [label="no"];
     }
     """
@@ -64,9 +64,9 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
     lines = ['node [shape=box, style="filled, rounded", fontname="Helvetica"];', 'edge [fontname="Helvetica"];']
     for place in places(table, max_depth):
         node = table.nodes[place.idx]
-        label = describe_leaf(node, f"{{:.{decimals}f}}".format)
+        label = describe_leaf(node, lambda number: show_number(number, decimals))
         if node["children_left"] != LEAF:
-            label[0] = condition(node, names[node["feature"]], f"<= {node['threshold']:.{decimals}f}")
+            label[0] = condition(node, names[node["feature"]], f"<= {show_number(node['threshold'], decimals)}")
         text = "..." if place.is_cut else "\n".join(label).translate(ESCAPES)
         lines.append(f'{place.idx} [label="{text}", fillcolor="{colours[place.idx]}"];')
         if place.depth:

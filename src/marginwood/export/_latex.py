@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import answer, condition, describe_leaf, places
+from marginwood._drawing import answer, condition, describe_leaf, places, show_number
 from marginwood._fitted import read_tree
 from marginwood._support.checks import check_count
 
@@ -35,7 +35,7 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
     max_depth : int, default=None
         Cut the drawing below this depth.
     decimals : int, default=2
-        Digits after the decimal point.
+        Digits after the decimal point; a number below 1 has as many as show three significant ones.
 
     Returns
     -------
@@ -51,15 +51,17 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
     >>> print(export_latex(tree, feature_names=["dose"]))
     \begin{forest}
       for tree={draw, rounded corners, align=center}
-      [{dose $\le 1.50$}
-        [{value: $0.50$ in [$0.00$, $1.00$]\\samples: 1\\cost: $0.00$}, edge label={node[midway, left]{yes}}]
-        [{value: $5.00$ in [$4.00$, $6.00$]\\samples: 1\\cost: $0.00$}, edge label={node[midway, right]{no}}]
+      [{dose $\le 1.5$}
+        [{value: $0.5$ in [$0$, $1$]\\samples: 1\\cost: $0$}, edge label={node[midway, left]{yes}}]
+        [{value: $5$ in [$4$, $6$]\\samples: 1\\cost: $0$}, edge label={node[midway, right]{no}}]
       ]
     \end{forest}
     """
 
     def number(value: float) -> str:
-        return f"${value:.{decimals}f}$".replace("inf", r"\infty")
+        mantissa, _, exponent = show_number(value, decimals).partition("e")
+        power = rf" \cdot 10^{{{int(exponent)}}}" if exponent else ""
+        return f"${mantissa}{power}$".replace("inf", r"\infty")
 
     fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)

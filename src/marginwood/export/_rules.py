@@ -78,7 +78,8 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         conditions = " and ".join(map(str, self.conditions)) or "always"
-        return f"{conditions}: {self.value:g} in [{self.low:g}, {self.high:g}], samples: {self.n_samples}"
+        others = "" if self.low == self.high else f" in [{self.low:g}, {self.high:g}]"
+        return f"{conditions}: {self.value:g}{others}, samples: {self.n_samples}"
 
 
 def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import condition, describe_leaf, missing_note, places
+from marginwood._drawing import condition, describe_leaf, missing_note, places, show_number
 from marginwood._fitted import read_tree
 from marginwood._support.checks import check_count
 from marginwood._support.text import one_line
@@ -26,7 +26,7 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     max_depth : int, default=None
         Cut the drawing below this depth.
     decimals : int, default=2
-        Digits after the decimal point.
+        Digits after the decimal point; a number below 1 has as many as show three significant ones.
 
     Returns
     -------
@@ -40,10 +40,10 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     >>> from marginwood import MaxMarginIntervalTree, export_text
     >>> X, y = np.array([[1.0], [2.0], [3.0]]), np.array([[0.0, 1.0], [0.5, np.inf], [4.0, 6.0]])
     >>> print(export_text(MaxMarginIntervalTree().fit(X, y), feature_names=["dose"]))
-    |-- dose <= 1.50
-    |   |-- value: 0.50 in [0.00, 1.00], samples: 1, cost: 0.00
-    |-- dose > 1.50
-    |   |-- value: 5.00 in [4.00, 6.00], samples: 2, cost: 0.00
+    |-- dose <= 1.5
+    |   |-- value: 0.5 in [0, 1], samples: 1, cost: 0
+    |-- dose > 1.5
+    |   |-- value: 5 in [4, 6], samples: 2, cost: 0
     """
     fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
@@ -52,13 +52,13 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     for place in places(table, max_depth):
         if place.depth:
             parent = table.nodes[place.parent]
-            comparison = f"{'<=' if place.is_left else '>'} {parent['threshold']:.{decimals}f}"
+            comparison = f"{'<=' if place.is_left else '>'} {show_number(parent['threshold'], decimals)}"
             rule = condition(parent, names[parent["feature"]], comparison, is_left=place.is_left)
             lines.append(f"{'|   ' * (place.depth - 1)}|-- {rule}{missing_note(table, place)}")
         node = table.nodes[place.idx]
         if place.is_cut:
             lines.append(f"{'|   ' * place.depth}|-- ...")
         elif node["children_left"] == LEAF:
-            leaf = ", ".join(describe_leaf(node, f"{{:.{decimals}f}}".format))
+            leaf = ", ".join(describe_leaf(node, lambda number: show_number(number, decimals)))
             lines.append(f"{'|   ' * place.depth}|-- {leaf}")
     return "\n".join(lines)

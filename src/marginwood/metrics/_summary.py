@@ -42,7 +42,8 @@ def summarise(y: FloatArray, prediction: FloatArray, distribution: Any = None) -
     constant = np.full(len(y), np.median(prediction))
     scores = [_compute(name, metric, y, prediction, constant) for name, metric in RANKINGS.items()]
     if distribution is not None:
-        estimate = turnbull(y).shifted(np.zeros(len(y)))
+        informative = np.isfinite(y).any(axis=1)
+        estimate = turnbull(y[informative]).shifted(np.zeros(len(y)))
         scores += [_compute(name, metric, y, distribution, estimate) for name, metric in OF_DISTRIBUTIONS.items()]
     return scores
 

@@ -1,19 +1,26 @@
-"""Pictures of targets, trees and searches, with matplotlib (``pip install "marginwood[plot]"``).
+"""Pictures of targets, trees, searches, distributions and scores, with matplotlib (``pip install "marginwood[plot]"``).
 
 Every function draws into `ax`, or into a new figure of pyplot, and returns the axes.
 """
 
+from marginwood.plotting._curves import plot_quantiles, plot_survival, plot_turnbull
 from marginwood.plotting._models import plot_importances, plot_partial_dependence
+from marginwood.plotting._scores import plot_calibration, plot_roc
 from marginwood.plotting._targets import plot_cost, plot_intervals
 from marginwood.plotting._tree import plot_tree
 from marginwood.plotting._tuning import plot_margin_heatmap, plot_pruning_path
 
 __all__ = [
+    "plot_calibration",
     "plot_cost",
     "plot_importances",
     "plot_intervals",
     "plot_margin_heatmap",
     "plot_partial_dependence",
     "plot_pruning_path",
+    "plot_quantiles",
+    "plot_roc",
+    "plot_survival",
     "plot_tree",
+    "plot_turnbull",
 ]

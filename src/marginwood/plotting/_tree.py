@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import answer, condition, describe_value
+from marginwood._drawing import answer, condition, describe_value, show_number
 from marginwood._fitted import Fitted, read_tree
 from marginwood._support.checks import check_count
 from marginwood._trees.table import IntervalTree
@@ -66,8 +66,8 @@ def plot_tree(
 
     A box has the colour of its node's value. A split shows its rule, a leaf its value, the interval of equally good
     values and its number of samples. With `X` and `y` a strip beside every leaf shows the intervals of its rows, in
-    the order of their lower ends; an open end runs to the edge of the strip. A line marks the leaf's value, a band
-    the equally good ones.
+    the order of their lower ends; an open end runs to the edge of the strip, and an exact value is a point. A line
+    marks the leaf's value, a band the equally good ones.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def plot_tree(
     max_depth : int, default=None
         Cut the drawing below this depth.
     decimals : int, default=2
-        Digits after the decimal point.
+        Digits after the decimal point; a number below 1 has as many as show three significant ones.
     ax : matplotlib axes, default=None
         Where to draw; text is scaled to the room there. By default a new figure of the size that the tree needs.
 
@@ -138,8 +138,7 @@ def _describe(node: Any, is_cut: bool, names: list[str], decimals: int) -> str:
     """What the box of a node says."""
 
     def show(number: float) -> str:
-        style = "f" if abs(number) < 1e7 or np.isinf(number) else "e"
-        return f"{number:.{decimals}{style}}".replace("-", "−")  # noqa: RUF001
+        return show_number(number, decimals).replace("-", "−")  # noqa: RUF001
 
     if is_cut:
         first = "…"
@@ -239,10 +238,11 @@ def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, inter
     sizes = np.bincount(end, minlength=len(layout.row))
     n_rows, place = sizes[end], np.arange(len(end)) - (np.cumsum(sizes) - sizes)[end]
     y = drawing.middle[end] + STRIP_HEIGHT * ((place + 0.5) / n_rows - 0.5)
-    # An exact value has no length: it is as large as its line is wide.
-    widths = np.where(intervals[:, 0] == intervals[:, 1], 1.6, np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows)) * scale
-    style = {"color": INTERVAL, "capstyle": "round", "rasterized": len(end) > MOST_VECTORS}
-    strip.hlines(y, *np.clip(intervals.T, low, high), linewidth=widths, **style)
+    is_exact = intervals[:, 0] == intervals[:, 1]
+    widths = np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows[~is_exact]) * scale
+    style = {"color": INTERVAL, "rasterized": len(end) > MOST_VECTORS}
+    strip.hlines(y[~is_exact], *np.clip(intervals[~is_exact].T, low, high), linewidth=widths, capstyle="round", **style)
+    strip.plot(intervals[is_exact, 0], y[is_exact], "o", markersize=2.2 * scale, markeredgewidth=0, **style)
     optimum = np.clip([shown["value_low"], shown["value_high"]], low, high)
     strip.barh(drawing.middle[ends], optimum[1] - optimum[0], STRIP_HEIGHT, optimum[0], color=PREDICTION, alpha=0.25)
     half = STRIP_HEIGHT / 2 + 0.02

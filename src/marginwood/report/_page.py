@@ -19,14 +19,16 @@ from marginwood.report._content import describe
 
 __all__ = ["render", "write_report"]
 
-SCRIPTS = ("basics.js", "charts.js", "nodes.js", "tree.js", "page.js")
+SCRIPTS = ("basics.js", "charts.js", "curves.js", "nodes.js", "tree.js", "page.js")
 
 
 def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, title: str = "") -> None:
     """Write a report on a fitted model: one HTML page, to be opened in a browser.
 
     It shows the tree (or the trees of a forest or of boosting), predictions against intervals, importances, errors by
-    kind of censoring, how the model was tuned, a summary of the data, and warnings.
+    kind of censoring, scores of the ranking, how the model was tuned, a summary of the data, and warnings. Of a model
+    that predicts distributions it shows the curve of any row, and their scores; of a tree, what the rows of each leaf
+    say about the distribution of the target.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTi
   if (xLabel)
     axis
       .append("text")
-      .attr("x", width)
+      .attr("x", width - 1)
       .attr("y", height - 3)
       .attr("text-anchor", "end")
       .attr("class", "label")

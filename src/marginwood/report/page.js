@@ -57,6 +57,7 @@ function fillTree() {
     const place = rows.place.get(Number(row.value));
     const isEmpty = row.value === "";
     view.follow(isEmpty || place === undefined ? null : place);
+    if (place !== undefined && !isEmpty) survival.show(place);
     if (isEmpty) setStatus("");
     else if (place !== undefined) setStatus(describeRow(place));
     else if (Number(row.value) >= 0 && Number(row.value) < report.n_rows && Number.isInteger(Number(row.value))) {
@@ -130,6 +131,7 @@ function fillPredictions(follow) {
     cursor = rank === null || !places.length ? null : Math.max(0, Math.min(places.length - 1, rank));
     chart.mark(cursor);
     caption.textContent = cursor === null ? hint : describeRow(places[cursor]);
+    if (cursor !== null) survival.show(places[cursor]);
     svg.setAttribute("aria-valuenow", cursor ?? 0);
     svg.setAttribute("aria-valuetext", caption.textContent);
   };
@@ -343,10 +345,12 @@ function fillData() {
 }
 
 fillHeader();
+const survival = fillSurvival();
 const tree = fillTree();
-const redraws = [fillPredictions(tree.follow), fillCurves(), fillTuning()];
+const redraws = [fillPredictions(tree.follow), survival.draw, fillCurves(), fillTuning()];
 fillImportances(tree.find);
 fillErrors();
+fillMoreScores();
 fillData();
 const redraw = () => redraws.forEach((draw) => draw());
 redraw();

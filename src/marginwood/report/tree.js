@@ -403,11 +403,22 @@ class TreeView {
       ...(places.length ? [strip] : []),
       caption,
     );
+    this.drawLeaf(panel, report.leaf_curves[tree.id[node]]);
     const all = rows.row.length < report.n_rows ? ` on this page` : "";
     if (!places.length) return void (caption.textContent = `None of these data's rows${all} come here.`);
     const nShown = drawStrip(strip, places, report.adds_up ? null : tree.value[node], tree.low[node], tree.high[node]);
     const shown = nShown < places.length ? `; ${nShown} are drawn` : "";
     caption.textContent = `Intervals of ${plural(places.length, "row")} of these data${all} that come here${shown}.`;
+  }
+
+  // What the rows of a leaf say about the distribution of the target there.
+  drawLeaf(panel, steps) {
+    if (!steps) return;
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("class", "leaf-curve");
+    const caption = "Turnbull's estimate for these rows; Kaplan and Meier's, if they are right-censored.";
+    panel.append(svg, element("p", { class: "muted small" }, caption));
+    drawSurvival(svg, steps, { height: 170, xTicks: 3 });
   }
 
   describePath() {

@@ -1,0 +1,65 @@
+"""Curves of a report: what is predicted for its rows, and what the rows of each leaf say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from marginwood._drawing import survival_steps
+from marginwood._trees.table import IntervalTree
+from marginwood.distributions import turnbull
+from marginwood.intervals import FloatArray
+from marginwood.report._plain import numbers
+
+__all__ = ["leaf_curves", "survival_curves"]
+
+N_TIMES = 61
+MAX_LEAVES = 300  # with a curve
+MAX_STEPS = 200  # of a curve
+N_DIGITS = 4  # of a probability
+
+
+def survival_curves(distribution: Any, y: FloatArray) -> dict[str, Any] | None:
+    """Probabilities of more than each of some times, for the rows of a page and for all rows alike."""
+    if distribution is None:
+        return None
+    low, high = _limits(y)
+    times = np.linspace(low, high, N_TIMES)
+    curves = np.round(distribution.sf(times), N_DIGITS)
+    return {"times": numbers(times), "rows": curves.tolist(), "all": _steps(y, low, high)}
+
+
+def leaf_curves(tree: IntervalTree, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+    """The estimate of Turnbull of the rows in each leaf, by the leaf's row in the node table."""
+    low, high = _limits(y)
+    leaves = tree.apply(X)
+    found, sizes = np.unique(leaves, return_counts=True)
+    largest = found[np.argsort(-sizes, kind="stable")][:MAX_LEAVES]
+    return {
+        str(leaf): _steps(y[leaves == leaf], low, high)
+        for leaf in np.sort(largest)
+        if np.isfinite(y[leaves == leaf]).any()
+    }
+
+
+def _limits(y: FloatArray) -> tuple[float, float]:
+    """Ends of an axis of target values."""
+    limits = y[np.isfinite(y)]
+    low, high = float(limits.min()), float(limits.max())
+    room = 0.03 * (high - low) or 0.1 * abs(low) or 1.0
+    return low - room, high + room
+
+
+def _steps(intervals: FloatArray, low: float, high: float) -> dict[str, Any]:
+    """The least and the greatest curve as steps: each value holds from its time on."""
+    informative = np.isfinite(intervals).any(axis=1)
+    steps = survival_steps(turnbull(intervals[informative]), low, high)
+    if len(steps.times) > MAX_STEPS:
+        kept = np.unique(np.linspace(0, len(steps.times) - 1, MAX_STEPS).round().astype(np.int64))
+        steps = steps._replace(times=steps.times[kept], least=steps.least[kept], greatest=steps.greatest[kept])
+    return {
+        "times": numbers(steps.times),
+        "least": np.round(steps.least, N_DIGITS).tolist(),
+        "greatest": np.round(steps.greatest, N_DIGITS).tolist(),
+    }

@@ -1,0 +1,267 @@
+"""Pictures of distributions and of scores, by what is in them: places, texts and numbers of artists."""
+
+from math import inf, nan
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import norm
+from sklearn.model_selection import GridSearchCV
+
+from marginwood import (
+    DistributionalIntervalRegressor,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    TransformedIntervalRegressor,
+    from_events,
+)
+from marginwood.datasets import make_sine
+from marginwood.metrics import d_calibration, target_interval_auc
+from marginwood.plotting import plot_calibration, plot_quantiles, plot_roc, plot_survival, plot_turnbull
+from pipelines import FRAME, TARGET, fit_pipeline
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+X, y = make_sine(120, 2, random_state=0)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3).fit(X, y)
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def step_at(line, t):
+    """The height of a drawn step at t."""
+    x, height = line.get_data()
+    return height[np.searchsorted(x, t, side="right") - 1]
+
+
+def test_right_censored_rows_give_the_curve_of_kaplan_and_meier():
+    ax = plot_turnbull(from_events([1, 2, 2, 3, 4], [1, 0, 1, 1, 0]))
+    assert labels(ax) == ["Kaplan-Meier", "not determined", "censored"]
+    curve, censored = ax.lines
+    # By hand: 4 of 5 survive 1, 3 of 4 survive 2, 1 of 2 survives 3.
+    survival = [1.0, 0.8, 0.8 * 3 / 4, 0.8 * 3 / 4 / 2, 0.8 * 3 / 4 / 2]
+    np.testing.assert_allclose([step_at(curve, t) for t in (0.9, 1.0, 2.5, 3.0, 3.9)], survival)
+    np.testing.assert_allclose(censored.get_data(), [(2, 4), (0.6, 0.3)])
+    corners = ax.collections[0].get_paths()[0].vertices
+    assert corners[corners[:, 1] == 0][:, 0].min() == 4  # beyond the last row all is possible
+
+
+def test_uncensored_rows_leave_nothing_undetermined():
+    ax = plot_turnbull([3.0, 1.0, 2.0, 2.0])
+    assert labels(ax) == ["Kaplan-Meier"]
+    assert not ax.collections
+    assert [step_at(ax.lines[0], t) for t in (0.99, 1.0, 2.0, 3.0)] == [1.0, 0.75, 0.25, 0.0]
+
+
+def test_between_the_curves_of_overlapping_intervals_it_is_shaded():
+    ax = plot_turnbull([(0, 2), (1, 3), (5, 6), (5, inf), (-inf, 7)])  # masses in [1, 2] and in [5, 6]
+    assert labels(ax) == ["Turnbull", "not determined"]
+    greatest, least = ax.lines
+    np.testing.assert_allclose(
+        [step_at(greatest, t) for t in (0.5, 1.5, 2.5, 5.5, 6.5)], [1, 1, 0.5, 0.5, 0], atol=1e-3
+    )
+    np.testing.assert_allclose([step_at(least, t) for t in (0.5, 1.5, 2.5, 5.5, 6.5)], [1, 0.5, 0.5, 0, 0], atol=1e-3)
+
+
+def test_a_weight_counts_as_rows():
+    twice = plot_turnbull([1.0, 2.0, 2.0]).lines[0].get_ydata()
+    np.testing.assert_allclose(plot_turnbull([1.0, 2.0], sample_weight=[1, 2]).lines[0].get_ydata(), twice)
+
+
+def test_a_single_value_has_an_axis_of_some_length():
+    low, high = plot_turnbull([5.0]).get_xlim()
+    assert low < 5 < high
+
+
+def test_no_limits_have_no_curve():
+    with pytest.raises(ValueError, match="At least one row needs a finite"):
+        plot_turnbull([(-inf, inf)])
+
+
+def test_the_survival_of_a_few_rows_is_a_curve_each(model):
+    times = [-1.0, 0.0, 0.5]
+    ax = plot_survival(model, X[:3], times)
+    assert labels(ax) == ["row 0", "row 1", "row 2"]
+    drawn = np.array([line.get_ydata() for line in ax.lines])
+    np.testing.assert_array_equal(drawn, model.predict_survival_function(X[:3], times))
+    assert (
+        len({line.get_color() if isinstance(line.get_color(), str) else tuple(line.get_color()) for line in ax.lines})
+        == 3
+    )
+
+
+def test_the_survival_of_many_rows_is_drawn_with_its_mean(model):
+    ax = plot_survival(model, X[:20], [-1.0, 0.0, 0.5])
+    assert labels(ax) == ["20 rows", "their mean"]
+    mean = model.predict_survival_function(X[:20], [-1.0, 0.0, 0.5]).mean(axis=0)
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), mean)
+
+
+def test_times_cover_the_distributions_by_default(model):
+    (line,) = plot_survival(model, X[:1]).lines
+    low, high = model.predict_quantile(X[:1], [0.01, 0.99])[0]
+    np.testing.assert_allclose(line.get_xdata()[[0, -1]], [low, high])
+    assert (np.diff(line.get_ydata()) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda tree: fit_pipeline(tree), lambda tree: _search(tree), lambda tree: _frames(tree)]
+)
+def test_curves_look_through_pipelines_and_searches_and_take_frames_with_text(wrap):
+    model = wrap(DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), cv=2))
+    assert len(plot_survival(model, FRAME[:4]).lines) == 4
+    ax = plot_quantiles(model, FRAME, "dose", y=TARGET)
+    assert ax.get_xlabel() == "dose"
+    assert labels(ax)[-2:] == ["quantiles 0.1 to 0.9", "median"]
+
+
+def _search(model):
+    scorer = "neg_interval_mean_squared_error"
+    from marginwood.metrics import get_scorer
+
+    grid = {"distributionalintervalregressor__tol": [1e-3]}
+    return GridSearchCV(fit_pipeline(model), grid, scoring=get_scorer(scorer), cv=2).fit(FRAME, TARGET)
+
+
+def _frames(model):
+    return model.set_params(estimator=fit_pipeline(model.estimator)).fit(FRAME, TARGET)
+
+
+def test_the_band_is_the_quantiles_at_each_value_of_the_feature():
+    rows = X[:, :1]
+    forest = MaxMarginIntervalForest(10, min_samples_leaf=10, random_state=0).fit(rows, y)
+    ax = plot_quantiles(forest, rows, 0, (0.1, 0.25, 0.5, 0.75, 0.9))
+    assert labels(ax) == ["quantiles 0.1 to 0.9", "quantiles 0.25 to 0.75", "median"]
+    x, median = ax.lines[0].get_data()
+    np.testing.assert_array_equal(median, forest.predict_quantile(x[:, np.newaxis], 0.5))
+    low, high = forest.predict_quantile(x[:, np.newaxis], [0.1, 0.9]).T
+    corners = {tuple(corner) for corner in ax.collections[0].get_paths()[0].vertices.tolist()}
+    assert {*zip(x.tolist(), low.tolist(), strict=True), *zip(x.tolist(), high.tolist(), strict=True)} <= corners
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_missing_values_of_the_feature_are_left_out(frame):
+    rows = X.copy()
+    rows[::3, 0] = nan
+    named = frame(dict(zip(["dose", "$age"], rows.T, strict=True)))
+    tree = DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3).fit(named, y)
+    ax = plot_quantiles(tree, named, "dose", 0.25, y=y)
+    assert labels(ax)[-1] == "quantile 0.25"
+    grid = ax.lines[-1].get_xdata()
+    assert np.isfinite(grid).all()
+    assert set(grid) <= set(rows[:, 0])
+
+
+def test_infinite_quantiles_are_not_drawn():
+    rows = np.arange(40.0)[:, np.newaxis]
+    times = from_events(np.arange(1.0, 41.0), np.arange(40) < 20)
+    forest = MaxMarginIntervalForest(10, min_samples_leaf=5, random_state=0).fit(rows, times)
+    assert np.isinf(forest.predict_quantile(rows[-1:], 0.9)).all()
+    ax = plot_quantiles(forest, rows, 0, 0.9)
+    drawn = ax.lines[0].get_ydata()
+    assert np.isnan(drawn[-1])
+    assert np.isfinite(drawn[0])
+    with pytest.raises(ValueError, match="q: expected quantiles that are finite somewhere"):
+        plot_quantiles(forest, rows[-5:], 0, 0.99)
+    with pytest.raises(ValueError, match="times: expected values of the target; no quantile of these rows is finite"):
+        plot_survival(_beyond(), [[1.0]])
+
+
+def _beyond():
+    forest = MaxMarginIntervalForest(2, bootstrap=False, random_state=0)
+    return forest.fit([[1.0], [1.0]], [(1, inf), (2, inf)])
+
+
+def test_curves_of_a_transformed_target_come_back_in_its_unit(model):
+    inner = DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3)
+    times = TransformedIntervalRegressor(inner, func="log").fit(X, np.exp(y))
+    (line,) = plot_survival(times, X[:1], [0.5, 1.0, 2.0]).lines
+    np.testing.assert_allclose(line.get_ydata(), model.predict_survival_function(X[:1], np.log([0.5, 1.0, 2.0]))[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda _: plot_survival(MaxMarginIntervalTree().fit(X, y), X),
+            TypeError,
+            "predicts distributions, got MaxMargin",
+        ),
+        (lambda _: plot_quantiles(MaxMarginIntervalTree().fit(X, y), X, 0), TypeError, "predicts distributions"),
+        (lambda model: plot_survival(model, X[:2], [2.0, 1.0]), ValueError, "times: expected ascending"),
+        (
+            lambda model: plot_quantiles(model, X, 7),
+            ValueError,
+            "feature: expected a column of X, by number or name; got 7",
+        ),
+        (lambda model: plot_quantiles(model, X, 0, [0.5, 1.5]), ValueError, "q: expected shares from 0 to 1"),
+        (lambda model: plot_quantiles(model, X, 0, []), ValueError, "q: expected shares from 0 to 1"),
+        (lambda model: plot_quantiles(model, X, 0, y=y[:5]), ValueError, "X, y: expected the same number of rows"),
+        (lambda model: plot_quantiles(model, np.full((3, 2), nan), 0), ValueError, "X: expected rows in which"),
+        (lambda _: plot_roc([(1, inf)], [0.0]), ValueError, "no row of positive weight has a finite upper limit"),
+        (lambda model: plot_calibration(y, model.predict_distribution(X[:3])), ValueError, "distribution: "),
+        (lambda _: plot_turnbull(y, ax="here"), TypeError, "ax: expected matplotlib axes"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(model, call, error, message):
+    with pytest.raises(error, match=message):
+        call(model)
+
+
+def test_a_column_of_words_has_no_band():
+    pipeline = fit_pipeline(DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), cv=2))
+    with pytest.raises(ValueError, match="feature: expected a column of numbers"):
+        plot_quantiles(pipeline, FRAME, "town")
+
+
+def test_the_roc_marks_the_predictions_as_they_are():
+    prediction = np.round(X[:, 0] / 5 - 1, 1)
+    rounded = np.round(y, 1)  # so that some predictions lie on a limit
+    ax = plot_roc(rounded, prediction)
+    lower, upper = rounded.T
+    _, curve, here = ax.lines
+    below = np.mean((prediction < lower)[np.isfinite(lower)])
+    not_above = np.mean((prediction <= upper)[np.isfinite(upper)])
+    np.testing.assert_allclose(np.ravel(here.get_data()), [below, not_above])
+    assert labels(ax) == [f"AUC {target_interval_auc(rounded, prediction):.3f}", "predictions as they are"]
+    area = np.trapezoid(curve.get_ydata(), curve.get_xdata())
+    assert f"AUC {area:.3f}" == labels(ax)[0]
+
+
+def test_the_bars_of_calibration_are_shares_and_the_legend_has_the_p_value():
+    distribution = norm(loc=y.clip(-1, 1).mean(axis=1))
+    ax = plot_calibration(y, distribution, n_bins=5)
+    masses, p_value = (
+        d_calibration(y, distribution, n_bins=5).bin_masses,
+        d_calibration(y, distribution, n_bins=5).p_value,
+    )
+    np.testing.assert_allclose([bar.get_height() for bar in ax.patches], masses / len(y))
+    np.testing.assert_allclose([bar.get_x() for bar in ax.patches], np.arange(5) / 5)
+    assert f"targets (p-value {p_value:.2g})" in labels(ax)
+    assert ax.lines[0].get_ydata()[0] == 0.2
+
+
+def test_all_draw_into_given_axes(model):
+    figure, axes = plt.subplots(1, 5)
+    drawn = [
+        plot_turnbull(y, ax=axes[0]),
+        plot_survival(model, X[:2], ax=axes[1]),
+        plot_quantiles(model, X, 0, y=y, ax=axes[2]),
+        plot_roc(y, model.predict(X), ax=axes[3]),
+        plot_calibration(y, model.predict_distribution(X), ax=axes[4]),
+    ]
+    assert drawn == list(axes)
+    assert plt.get_fignums() == [figure.number]
