@@ -43,8 +43,6 @@ X, y = make_sine(80, 3, random_state=0)
 X_missing = np.where(X > 9, np.nan, X)
 MODELS = small_models()
 # IntervalCART holds a tree of scikit-learn, which is not saved; this goes when it has a node table.
-NO_TABLE = pytest.mark.xfail(reason="IntervalCART has no node table")
-EACH = [pytest.param(name, marks=NO_TABLE) if name == "IntervalCART" else name for name in MODELS]
 
 
 def same(a, b):
@@ -91,7 +89,7 @@ def test_every_estimator_of_the_package_is_known_by_its_name():
         assert cls.__module__.startswith("marginwood.")
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("as_frame", [False, True])
 def test_predictions_after_a_round_trip_are_identical(tmp_path, name, as_frame):
     features = X_missing if MODELS[name].__sklearn_tags__().input_tags.allow_nan else X
@@ -403,7 +401,7 @@ def columns_and(model):
     return Pipeline([("columns", ColumnTransformer(parts, sparse_threshold=0.0)), ("model", model)])
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", MODELS)
 def test_a_pipeline_that_ends_with_a_model_survives(tmp_path, name):
     frame = frame_with_text()
     pipeline = columns_and(clone(MODELS[name])).fit(frame, y)
