@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from marginwood import MaxMarginIntervalTree
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree
-from marginwood._trees.rules import growing_options
+from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree
 from reference import TooCloseToCall, grow, predict_row
 from strategies import (
@@ -86,7 +86,7 @@ def tree_by_descent(problem, loss, margin, **rules):
     X, y, weights = problem
     kept = np.ones(len(y), bool) if weights is None else weights > 0
     X, y, weights = X[kept], y[kept], np.ones(len(y)) if weights is None else weights[kept]
-    options = growing_options(MaxMarginIntervalTree(**rules), *X.shape, weights.sum())
+    options = Rules(**rules).options(*X.shape, weights.sum())
     limits = Target(y).at(margin)
     nodes = grow_tree(X, sort_features(X), limits, weights, loss, options._replace(by_descent=True), 1)
     return IntervalTree(nodes, np.isnan(X.max(axis=0)))

@@ -36,7 +36,8 @@ NOT_PRICED = -3  # instead of the feature of a split
 class Problem(NamedTuple):
     """What a tree is grown from. `breakpoints` are those of `limits`.
 
-    All but X and the weights is permuted while the tree grows.
+    All but X and the weights is permuted while the tree grows. Python gives the loss apart, because numba takes long to
+    see the type of a tuple that holds a constant.
     """
 
     X: np.ndarray
@@ -44,7 +45,7 @@ class Problem(NamedTuple):
     limits: np.ndarray
     breakpoints: np.ndarray
     weights: np.ndarray
-    loss: int
+    loss: Constant | None
     margin: float
 
 
@@ -317,8 +318,8 @@ def _divide(problem, scratch, options, item, row, n_nodes):
 
 
 @folded
-def _borrow_problem(problem):
-    X, orders, limits, breakpoints, weights, loss, margin = problem
+def _borrow_problem(problem, loss):
+    X, orders, limits, breakpoints, weights, _, margin = problem
     return Problem(borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights), loss, margin)
 
 
@@ -333,13 +334,13 @@ def _borrow_scratch(scratch):
 
 
 @filling
-def grow(problem, options, scratch, nodes, n_nodes, n_pending):
+def grow(problem, loss, options, scratch, nodes, n_nodes, n_pending):
     """Grow a tree into the table `nodes`, of which some rows may be there; returns how many there are, and are pending.
 
     None is pending when the tree is complete; otherwise the first must be priced by descent, and growth goes on from
     there.
     """
-    problem, scratch, nodes = _borrow_problem(problem), _borrow_scratch(scratch), borrow(nodes)
+    problem, scratch, nodes = _borrow_problem(problem, loss), _borrow_scratch(scratch), borrow(nodes)
     weight, zero = 0.0, np.int64(0)
     for i in range(problem.weights.shape[0]):
         weight += problem.weights[i]
@@ -369,9 +370,9 @@ def grow(problem, options, scratch, nodes, n_nodes, n_pending):
 
 
 @kernel
-def price_by_descent(problem, options, scratch, nodes, n_pending):
+def price_by_descent(problem, loss, options, scratch, nodes, n_pending):
     """Price the splits of the first pending node by descent; returns how many nodes are pending then."""
-    problem, scratch, nodes = _borrow_problem(problem), _borrow_scratch(scratch), borrow(nodes)
+    problem, scratch, nodes = _borrow_problem(problem, loss), _borrow_scratch(scratch), borrow(nodes)
     item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
     row = nodes[item["node"]]
     weight, value = row["weighted_n_node_samples"], row["value"]

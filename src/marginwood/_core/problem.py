@@ -137,7 +137,7 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
     """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up. Returns the node table."""
     weights, weight_unit = scaled(weights)
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
-    problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], limits.margin)
+    problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, None, limits.margin)
     max_leaves = orders.shape[1] // options.min_samples_leaf + 1
     if options.max_leaf_nodes > 0:
         max_leaves = min(max_leaves, options.max_leaf_nodes)
@@ -148,7 +148,7 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    arguments = problem, options._replace(min_decrease=float(least)), scratch, nodes
+    arguments = problem, LOSS_CODES[loss], options._replace(min_decrease=float(least)), scratch, nodes
     n_nodes, n_pending = grow(*arguments, 0, 0)
     while n_pending > 0:
         n_nodes, n_pending = grow(*arguments, n_nodes, price_by_descent(*arguments, n_pending))
