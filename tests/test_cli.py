@@ -5,6 +5,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -153,7 +154,7 @@ def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
     words += ["--checkpoint", tmp_path / "journal", "--out", tmp_path / "model.mw"]
     first = run(*words)
     assert first.returncode == 0, first.stderr
-    assert b"cross-validation: 168 of 168" in first.stderr
+    assert re.search(rb"cross-validation: (\d+) of \1\n", first.stderr)
     assert b"chosen: loss" in first.stderr
     first_model = marginwood.load(tmp_path / "model.mw")
     again = run(*words)
