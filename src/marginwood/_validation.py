@@ -10,13 +10,26 @@ import numpy as np
 from marginwood._base import Rows, check_features, check_rows
 from marginwood._support.checks import check_count, check_number
 
-__all__ = ["check_early_stopping", "check_validation", "hold_out"]
+__all__ = ["BOOSTER_NAMES", "VALIDATION_NAMES", "check_early_stopping", "check_validation", "hold_out"]
+
+# What other libraries call arguments of all boosters here, and those of their `fit`.
+BOOSTER_NAMES = {
+    "early_stopping_rounds": "n_iter_no_change",
+    "early_stopping": "n_iter_no_change, the number of rounds to wait, or None",
+    "max_iter": "n_estimators",
+}
+VALIDATION_NAMES = {
+    "eval_set": "X_val and y_val",
+    "sample_weight_eval_set": "sample_weight_val",
+    "validation_data": "X_val and y_val",
+    "early_stopping_rounds": "n_iter_no_change of the constructor",
+}
 
 
-def check_early_stopping(name: str, patience: Any, validation_fraction: Any) -> None:
-    """Raise unless `patience`, the parameter called `name`, is None or a count, and the fraction a share."""
+def check_early_stopping(patience: Any, validation_fraction: Any) -> None:
+    """Raise unless `n_iter_no_change` is None or a count, and the fraction a share."""
     if patience is not None:
-        check_count(name, patience, 1, otherwise=" or None")
+        check_count("n_iter_no_change", patience, 1, otherwise=" or None")
     check_number("validation_fraction", validation_fraction, "a number between 0 and 1", lambda share: 0 < share < 1)
 
 
