@@ -33,13 +33,15 @@ def check_early_stopping(patience: Any, validation_fraction: Any) -> None:
     check_number("validation_fraction", validation_fraction, "a number between 0 and 1", lambda share: 0 < share < 1)
 
 
-def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
+def check_validation(
+    estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *, accept_sparse: bool = False
+) -> Rows | None:
     """Validation data that came as arguments of `fit`, checked; None if there are none."""
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val: expected both or neither.")
     if X_val is None:
         return None
-    X_val = check_features(estimator, X_val)
+    X_val = check_features(estimator, X_val, accept_sparse=accept_sparse)
     return check_rows(X_val, y_val, sample_weight_val)
 
 
@@ -50,6 +52,6 @@ def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     n_held_out = math.ceil(fraction * len(candidates))
     if n_held_out >= len(candidates):
         raise ValueError(f"validation_fraction: {fraction} of {len(candidates)} samples leaves none to train on.")
-    held_out = np.zeros(len(training.X), dtype=np.bool_)
+    held_out = np.zeros(len(training.intervals), dtype=np.bool_)
     held_out[np.random.RandomState(seed).permutation(candidates)[:n_held_out]] = True
     return training.take(~held_out), training.take(held_out)
