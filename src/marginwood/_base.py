@@ -108,13 +108,11 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse
     if issparse(X):
         if not accept_sparse:
             raise TypeError(
-                f"X: {type(estimator).__name__} takes no sparse matrices. Pass X.toarray() if it fits in memory, or use "
-                "L1IntervalRegression or XGBIntervalRegressor, which take them as they are."
+                f"X: {type(estimator).__name__} takes no sparse matrices. Pass X.toarray() if it fits in memory, or "
+                "use L1IntervalRegression or XGBIntervalRegressor, which take them as they are."
             )
         _check_n_rows(X)
-        return validate_data(
-            estimator, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False
-        )
+        return validate_data(estimator, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     _refuse_times(X)
