@@ -139,13 +139,13 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
     @staticmethod
     def _prepare(rows: Rows) -> RankedRows:
         rows = rows.weighted()
-        ranks = np.full(rows.X.shape, np.nan)
+        ranks: FloatArray = np.full(rows.X.shape, np.nan)
         values = []
         for feature, x in enumerate(rows.X.T):
             present = ~np.isnan(x)
             distinct, ranks[present, feature] = np.unique(x[present], return_inverse=True)
             values.append(distinct)
-        return RankedRows(rows, ranks, values, np.isnan(ranks).any(axis=0))
+        return RankedRows(rows, ranks, values, np.any(np.isnan(ranks), axis=0))
 
     def _fit_path(self, ranked: RankedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
         check_loss("squared_hinge", self.margin)

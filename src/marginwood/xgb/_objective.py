@@ -28,15 +28,7 @@ __all__ = ["IntervalMetric", "IntervalObjective"]
 Float32Array = npt.NDArray[np.float32]
 
 # Parameters of XGBoost that it compares with slopes, curvatures or gains; these have the target's unit to this power.
-UNITS = {
-    "reg_lambda": 0,
-    "lambda": 0,
-    "min_child_weight": 0,
-    "reg_alpha": 1,
-    "alpha": 1,
-    "gamma": 2,
-    "min_split_loss": 2,
-}
+UNITS = {"reg_lambda": 0, "min_child_weight": 0, "reg_alpha": 1, "gamma": 2}
 LARGEST_SCALE = 1e12
 
 # Share of `scale` below which the curvature of the linear hinge grows no more.
@@ -167,14 +159,17 @@ def typical_distance(intervals: FloatArray, weight: FloatArray | None) -> float:
     return float(distance) if distance > 0 else 1.0
 
 
-def bring_to_unit(parameters: dict[str, Any], scale: float) -> float:
-    """The `factor` of an objective for which gains are near 1; the parameters change so that nothing else does."""
+def unit_factor(scale: float) -> float:
+    """The `factor` of an objective for which gains are near 1: about 1 / scale**2, and exact to multiply by."""
     if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
         raise ValueError(
             f"y: a typical distance between limits is {scale:g}, but XGBoost computes with 32-bit floats. Divide y by "
             "a number of that size."
         )
-    factor = float(np.ldexp(1.0, -2 * np.frexp(scale)[1]))  # about 1 / scale**2, and exact to multiply by
+    return float(np.ldexp(1.0, -2 * np.frexp(scale)[1]))
+
+
+def bring_to_unit(parameters: dict[str, Any], objective: IntervalObjective) -> None:
+    """Change parameters so that they mean the same whatever scale and factor the objective has."""
     for name in parameters.keys() & UNITS.keys():
-        parameters[name] = parameters[name] * factor * scale ** UNITS[name]
-    return factor
+        parameters[name] = parameters[name] * float(objective.factor) * float(objective.scale) ** UNITS[name]
