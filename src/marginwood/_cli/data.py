@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
-from marginwood.datasets import FOLDER_FILES, check_folds
+from marginwood.datasets._files import FOLDER_FILES, check_folds
 from marginwood.intervals import FloatArray, IntArray, censoring_kind, from_events, make_intervals
 
 __all__ = [

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from marginwood._cli.errors import DataError
+from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
-from marginwood.datasets import BOOLEANS, MISSING
+from marginwood.datasets._files import BOOLEANS, MISSING
 from marginwood.intervals import FloatArray
 
 __all__ = ["Table", "read_table", "write_table"]
@@ -37,7 +38,7 @@ def polars() -> Any:
     try:
         import polars
     except ImportError:
-        raise DataError("tables are read with polars: pip install 'marginwood[cli]'") from None
+        raise DataError(f"tables are read with polars: {install_hint('cli')}") from None
     return polars
 
 

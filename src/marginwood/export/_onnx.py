@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from marginwood._core.nodes import LEAF
 from marginwood._fitted import Ensemble, read_ensemble
+from marginwood._support.extras import install_hint
 from marginwood._trees.table import IntervalTree
 
 __all__ = ["to_onnx"]
@@ -58,7 +59,7 @@ def to_onnx(model: Any) -> Any:
     try:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
-        raise ImportError('to_onnx needs ONNX: pip install "marginwood[onnx]".') from error
+        raise ImportError(f"to_onnx needs ONNX: {install_hint('onnx')}.") from error
     fitted, ensemble = read_ensemble(model)
     fitted.untransformed("to_onnx")
     constants, nodes = _aggregate(ensemble, helper.make_node)
