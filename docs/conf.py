@@ -1,19 +1,19 @@
 """Sphinx: the site, built by ``make docs`` into build/docs."""
 
 import os
-import sys
+import re
 from pathlib import Path
 
-import matplotlib as mpl
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx_gallery.sorting import ExplicitOrder
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-mpl.use("Agg")
-
 from marginwood import __version__
 from marginwood._cli.main import COMMANDS, make_parser
+
+ROOT = Path(__file__).parents[1]
+ROOT_PAGES = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING")
+BARE_ATTRIBUTE = re.compile(r"(?<![\w`.])([a-z]\w*_)(?![\w`])")
 
 project = "marginwood"
 author = "The marginwood developers"
@@ -49,14 +49,15 @@ html_theme_options = {
     "footer_end": [],
     "back_to_top_button": False,
 }
-# A page without siblings needs no sidebar.
-html_sidebars = {name: [] for name in ("index", "install", "cite")}
+# The start page has no siblings, and code side by side needs the room.
+html_sidebars = {"index": [], "coming_from/*": []}
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False
 
@@ -80,35 +81,26 @@ sphinx_gallery_conf = {
 }
 
 
-class CommandHelp(Directive):
-    """What ``marginwood COMMAND --help`` prints; all commands without an argument."""
-
-    optional_arguments = 1
-
-    def run(self):
-        """A literal block."""
-        os.environ.update(COLUMNS="100", NO_COLOR="1")
-        parser = make_parser()
-        if self.arguments:
-            (commands,) = (action for action in parser._actions if action.dest == "command")
-            parser = commands.choices[self.arguments[0]]
-        block = nodes.literal_block(text=parser.format_help())
-        block["language"] = "text"
-        return [block]
+def format_helps():
+    """What ``marginwood --help`` prints, and ``marginwood COMMAND --help`` by command."""
+    os.environ.update(COLUMNS="100", NO_COLOR="1")
+    parser = make_parser()
+    (commands,) = (action for action in parser._actions if action.dest == "command")
+    return parser.format_help(), {name: commands.choices[name].format_help() for name in COMMANDS}
 
 
 class CommandHelps(Directive):
-    """A section with the help of every command."""
+    """The help of the program, then a section with that of every command."""
 
     def run(self):
-        """Sections, in the order of the table of commands."""
-        sections = []
-        for name in COMMANDS:
+        """The nodes, in the order of the table of commands."""
+        program, helps = format_helps()
+        found = [nodes.literal_block(text=program, language="text")]
+        for name, text in helps.items():
             section = nodes.section(ids=[f"command-{name}"], names=[f"command-{name}"])
-            section += nodes.title(text=name)
-            section += CommandHelp("command-help", [name], {}, [], self.lineno, 0, "", self.state, None).run()
-            sections.append(section)
-        return sections
+            section += [nodes.title(text=name), nodes.literal_block(text=text, language="text")]
+            found.append(section)
+        return found
 
 
 def skip_foreign_members(app, what, name, member, skip, options):  # noqa: ARG001  (Sphinx fixes the signature)
@@ -119,8 +111,27 @@ def skip_foreign_members(app, what, name, member, skip, options):  # noqa: ARG00
     return skip
 
 
+def quote_attributes(app, what, name, obj, options, lines):  # noqa: ARG001
+    """Set names such as n_features_in_ as code: bare, they would be links."""
+    for number, line in enumerate(lines):
+        names, colon, types = line.partition(" : ")
+        if colon and not names.startswith(" "):
+            lines[number] = names + colon + BARE_ATTRIBUTE.sub(r"``\1``", types)
+        elif line.strip() and line.strip() + " :" not in line and not line.lstrip().startswith((">>>", "...")):
+            lines[number] = BARE_ATTRIBUTE.sub(r"``\1``", line)
+
+
+def read_root_page(app, name, source):  # noqa: ARG001
+    """Pages that stand in the root of the repository; their links become those of the site."""
+    if name.upper() in ROOT_PAGES:
+        text = (ROOT / f"{name.upper()}.md").read_text(encoding="utf-8")
+        text = re.sub(rf"\(({'|'.join(ROOT_PAGES)})\.md\)", lambda found: f"({found[1].lower()}.md)", text)
+        source[0] = text.replace("(docs/", "(")
+
+
 def setup(app):
-    """Register the directives and the choice of members."""
-    app.add_directive("command-help", CommandHelp)
+    """Register the directive and the choice of members."""
     app.add_directive("command-helps", CommandHelps)
     app.connect("autodoc-skip-member", skip_foreign_members)
+    app.connect("autodoc-process-docstring", quote_attributes, priority=400)  # before numpydoc, which has 500
+    app.connect("source-read", read_root_page)

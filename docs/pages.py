@@ -41,7 +41,8 @@ class Block(NamedTuple):
 
 def find_pages() -> list[Path]:
     """README.md and all pages of the site that are written by hand."""
-    return [DOCS.parent / "README.md", *sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
+    written = [path for path in DOCS.rglob("*.md") if not {"generated", "stories"} & {*path.parts}]
+    return [DOCS.parent / "README.md", *sorted(written)]
 
 
 def find_blocks(markdown: str) -> list[Block]:
