@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from marginwood._core.problem import MAX_SAMPLES
+from marginwood._mistakes import warn_of_events
 from marginwood.intervals import (
     BoolArray,
     FloatArray,
@@ -191,6 +192,7 @@ def check_rows(X: FloatArray, y: Any, sample_weight: Any) -> Rows:
         )
     weight = check_sample_weight(sample_weight, len(X))
     check_informative(intervals, weight)
+    warn_of_events(intervals)
     return Rows(X, intervals, np.ones(len(X)) if weight is None else weight)
 
 
