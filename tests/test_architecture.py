@@ -20,6 +20,7 @@ LAYERS = (
     {"losses"},
     {"datasets", "_solver", "distributions"},
     {"metrics"},
+    {"_categories"},
     {"_base"},
     {"_validation", "_paths", "_predictive"},
     {"_trees", "_linear", "xgb"},
