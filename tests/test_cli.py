@@ -97,7 +97,7 @@ def test_fit_show_predict_and_evaluate_agree_with_python(folder, tmp_path):
     fitted = run("fit", folder / "dirty.csv", *TARGET, "--margin", "0.1", "--max-depth", "4", "--out", model)
     assert fitted.returncode == 0, fitted.stderr
     assert fitted.stdout == b""
-    assert b"120 rows, 4 features" in fitted.stderr
+    assert b"120 rows (92 interval, 11 left, 17 right), 4 features" in fitted.stderr
     tree, predictions = expected(margin=0.1, max_depth=4)
 
     shown = run("show", model)
