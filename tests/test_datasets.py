@@ -168,7 +168,7 @@ def test_a_folder_of_csv_files_is_read(tmp_path):
 def test_a_folder_is_read_as_the_command_line_reads_it(tmp_path):
     pytest.importorskip("polars", reason="the command line reads with polars")
     from marginwood._cli.data import read_data
-from marginwood._cli.main import make_parser
+    from marginwood._cli.main import make_parser
 
     cells = ["", "NA", " n/a ", "NaN", "null", "None", "TRUE", "false", " 1.5 ", "-Inf"]
     features = '\ufeff"", a ,b\n' + "".join(f"row {idx},{cell},{idx}\n" for idx, cell in enumerate(cells))
