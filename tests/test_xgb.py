@@ -23,6 +23,7 @@ from marginwood.datasets import make_sine
 from marginwood.export import from_dict, to_dict
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
+from marginwood.xgb._data import Sample
 from marginwood.xgb._objective import typical_distance
 from marginwood.xgb_dask import DaskXGBIntervalRegressor
 from strategies import LOSSES, informative_intervals, losses, margins
@@ -374,7 +375,7 @@ def test_names_of_other_libraries_are_told_in_fit(estimator):
 def test_an_objective_of_the_user_is_used_as_it_is():
     scale = typical_distance(y, None)
     named = regressor(loss="linear_hinge", margin=0.2)
-    factor = named._arguments(y, None, 0, stops=False)["obj"].factor
+    factor = named._plan(Sample(y, None), 0).objective.factor
     penalties = {"reg_lambda": float(factor), "min_child_weight": float(factor)}
     own = regressor(loss=IntervalObjective("linear_hinge", 0.2, scale, factor), **penalties)
     np.testing.assert_array_equal(own.fit(X, y).predict(X), named.fit(X, y).predict(X))
