@@ -23,14 +23,14 @@ def namespace(array: Any) -> Any:
 
 def is_on_device(values: Any) -> bool:
     """Whether an array or a frame lies on a GPU."""
-    return hasattr(values, "__cuda_array_interface__") or library_of(values) == "cudf"
+    return hasattr(type(values), "__cuda_array_interface__") or library_of(values) == "cudf"
 
 
 def to_host(values: Any) -> Any:
     """An array or a frame of a GPU as an array of NumPy; others as they are."""
     if not is_on_device(values):
         return values
-    return values.get() if hasattr(values, "get") and library_of(values) != "cudf" else values.to_numpy()
+    return values.to_numpy() if library_of(values) == "cudf" else values.get()
 
 
 class Bounds:
