@@ -346,9 +346,9 @@ def _structured_intervals(y: Any, name: str) -> FloatArray:
             f"numeric time field; got shape {y.shape} and dtype {y.dtype}."
         )
     event, time = sorted(fields, key=lambda field: y.dtype[field].kind != "b")
-    times, seen = as_numbers(y[time], name), as_numbers(y[event], name, allow_bool=True)
-    upper = np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))
-    return np.column_stack([times, upper])
+    times = as_numbers(y[time], name)
+    seen = as_numbers(y[event], name, allow_bool=True)
+    return np.column_stack([times, np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))])
 
 
 def _pairs(values: FloatArray, name: str) -> FloatArray:

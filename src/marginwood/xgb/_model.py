@@ -282,7 +282,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     def _check_weights(self, weight: FloatArray) -> None:
         if weight.max() > LARGEST_FEATURE:
             raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
-        total, least = weight.sum(), self.min_child_weight
+        total = weight.sum()
+        least = self.min_child_weight
         if total < 2 * least <= len(weight):
             needed = f"a split needs twice min_child_weight={least:g}"
             warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
@@ -318,7 +319,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        booster, n_threads = self.booster_, self._n_threads()
+        booster = self.booster_
+        n_threads = self._n_threads()
         # A booster that was loaded would take all processors. Setting is not safe in threads, so it is done once.
         if getattr(booster, "n_threads", None) != n_threads:
             booster.set_param({"nthread": n_threads})

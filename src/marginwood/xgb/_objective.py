@@ -129,7 +129,8 @@ class IntervalMetric:
 
     def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:
         check_loss(loss, margin)
-        self.loss, self.margin = loss, float(margin)
+        self.loss = loss
+        self.margin = float(margin)
 
     @property
     def name(self) -> str:
@@ -158,7 +159,8 @@ def typical_distance(intervals: FloatArray, weight: FloatArray | None) -> float:
     weight = np.ones(len(intervals)) if weight is None else weight
     row, side = np.nonzero(np.isfinite(intervals) & (weight > 0)[:, np.newaxis])
     order = np.argsort(intervals[row, side])
-    limits, share = intervals[row, side][order], np.cumsum(weight[row][order])
+    limits = intervals[row, side][order]
+    share = np.cumsum(weight[row][order])
     first, third = np.searchsorted(share, np.array([0.25, 0.75]) * share[-1])
     distance = limits[third] - limits[first] or limits[-1] - limits[0]
     return float(distance) if distance > 0 else 1.0
