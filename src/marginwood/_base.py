@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from marginwood._core.problem import MAX_SAMPLES
+from marginwood._mistakes import warn_of_events
 from marginwood._support.tables import as_known_table
 from marginwood.intervals import (
     BoolArray,
@@ -216,6 +217,7 @@ def check_rows(X: Any, y: Any, sample_weight: Any) -> Rows:
     check_lengths(n_rows, len(intervals))
     weight = check_sample_weight(sample_weight, n_rows)
     check_informative(intervals, weight)
+    warn_of_events(intervals)
     return Rows(X, intervals, np.ones(n_rows) if weight is None else weight)
 
 
