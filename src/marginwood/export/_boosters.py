@@ -14,7 +14,7 @@ import numpy as np
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._fitted import Ensemble, Fitted, read, read_ensemble
 from marginwood._trees.table import IntervalTree
-from marginwood.xgb._arrays import LARGEST_FEATURE
+from marginwood.xgb._data import LARGEST_FEATURE
 
 __all__ = ["read_any_ensemble"]
 
