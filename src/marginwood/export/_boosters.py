@@ -16,14 +16,16 @@ from marginwood._fitted import Ensemble, Fitted, read, read_ensemble
 from marginwood._trees.table import IntervalTree
 from marginwood.xgb._data import LARGEST_FEATURE
 
-__all__ = ["read_any_ensemble"]
+__all__ = ["EXPECTED", "read_any_ensemble"]
+
+EXPECTED = "a fitted tree of marginwood, a forest or boosting of such, XGBoost's included, or a linear model"
 
 LARGEST = np.float32(LARGEST_FEATURE)
 
 
 def read_any_ensemble(model: Any) -> tuple[Fitted, Ensemble]:
     """A fitted model that is made of trees, those of XGBoost included, and its trees."""
-    fitted = read(model)
+    fitted = read(model, expected=EXPECTED)
     if not hasattr(fitted.estimator, "booster_"):
         return read_ensemble(model)
     learner = json.loads(bytes(fitted.estimator.booster_.save_raw("json")))["learner"]

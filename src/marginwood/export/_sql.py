@@ -9,7 +9,7 @@ from typing import Any
 
 from marginwood._fitted import read
 from marginwood._trees.table import IntervalTree
-from marginwood.export._boosters import read_any_ensemble
+from marginwood.export._boosters import EXPECTED, read_any_ensemble
 from marginwood.export._rules import Condition, leaf_conditions
 
 __all__ = ["to_sql"]
@@ -55,7 +55,7 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
       ELSE 5.0
     END
     """
-    fitted = read(model).untransformed("to_sql")
+    fitted = read(model, expected=EXPECTED).untransformed("to_sql")
     names = fitted.feature_names(feature_names)
     if len(set(names)) < len(names) or any("\0" in name for name in names):
         raise ValueError("feature_names: expected names of columns, all different and without NUL characters.")
