@@ -16,10 +16,12 @@ PACKAGE = Path(__file__).parents[1] / "src" / "marginwood"
 LAYERS = (
     {"_version"},
     {"_support", "_core"},
+    {"_mistakes"},
     {"intervals"},
     {"losses"},
     {"datasets", "_solver", "distributions"},
     {"metrics"},
+    {"_categories"},
     {"_base"},
     {"_validation", "_paths", "_predictive"},
     {"_trees", "_linear", "xgb"},

@@ -10,11 +10,12 @@ from sklearn.tree import DecisionTreeRegressor
 
 import strategies
 from marginwood import MaxMarginIntervalTree
+from marginwood._base import Rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, path_losses
-from marginwood._trees.pruning import geometric_means, prune, pruning_path
+from marginwood._trees.pruning import SubtreePath, geometric_means, prune, pruning_path
 from marginwood.datasets import make_sine
-from marginwood.metrics import interval_accuracy, interval_mean_absolute_error, interval_mean_squared_error
+from marginwood.metrics import SCORERS, interval_accuracy, interval_mean_absolute_error, interval_mean_squared_error
 
 
 def table(children, decreases, leaf_cost=0):
@@ -215,3 +216,15 @@ def test_candidates_lie_between_neighbouring_alphas():
     np.testing.assert_allclose(geometric_means(np.array([0.0, 1.0, 4.0, 9.0])), [0, 2, 6])
     assert geometric_means(np.zeros(1)).size == 0
     assert geometric_means(np.array([0.0, 1e-200, 1e200]))[1] == pytest.approx(1.0)
+
+
+def test_no_accuracy_is_below_zero_where_every_row_is_missed():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y, weight = rng.normal(size=(40, 1)), rng.normal(size=40), rng.exponential(size=40)
+        tree = MaxMarginIntervalTree().fit(X, y)
+        missed = Rows(X, np.column_stack([y + 1000, y + 1000]), weight)
+        scores = SubtreePath(tree, tree.tree_).scores(missed, SCORERS["interval_accuracy"], weighted=True)
+        assert len(scores) > 5
+        assert (scores >= 0).all()
+        np.testing.assert_allclose(scores, 0, atol=1e-15)

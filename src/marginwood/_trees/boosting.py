@@ -20,12 +20,19 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._support.checks import check_count, check_number, check_positive
+from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.rules import Rules
 from marginwood._trees.stages import Fitted, StagePath, grow_stages
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._validation import check_early_stopping, check_validation, hold_out
+from marginwood._validation import (
+    BOOSTER_NAMES,
+    VALIDATION_NAMES,
+    check_early_stopping,
+    check_validation,
+    hold_out,
+)
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import Loss, optimal_constant
 
@@ -47,7 +54,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie, in units of the target.
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin.
     learning_rate : float, default=0.1
         Factor of each stage. A smaller one needs more stages.
     max_depth : int, default=3
@@ -74,7 +82,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     warm_start : bool, default=False
         Keep the stages of the last fit and add more; to be used with the same training data.
 
@@ -115,6 +123,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
 
+    @hint(BOOSTER_NAMES)
     def __init__(
         self,
         n_estimators: int = 100,
@@ -152,6 +161,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    @hint(VALIDATION_NAMES)
     @all_or_nothing
     def fit(
         self,
@@ -248,7 +258,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         return min(scores[-patience:]) >= (1 - self.tol) * min(scores[:-patience])
 
     def _rules(self) -> Rules:
-        check_early_stopping("n_iter_no_change", self.n_iter_no_change, self.validation_fraction)
+        check_early_stopping(self.n_iter_no_change, self.validation_fraction)
         check_count("n_estimators", self.n_estimators, 1)
         check_positive("learning_rate", self.learning_rate)
         check_number("subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1)

@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._support.checks import check_count
+from marginwood._support.hints import hint
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._tuning.estimator import EnsembleSearchCV
 from marginwood._tuning.search import Point
+from marginwood._validation import BOOSTER_NAMES
 from marginwood.intervals import FloatArray
 from marginwood.losses import LOSSES
 
@@ -33,7 +35,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     losses : sequence of {"linear_hinge", "squared_hinge"}, default=("linear_hinge", "squared_hinge")
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
+        ``lower == upper`` have no margin.
     n_margins : int, default=7
         Number of margins if they are "auto".
     grid : dict, default=None
@@ -68,7 +71,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
         File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
         started again with the same data and parameters does only what is missing. A custom scorer is known by
@@ -114,6 +117,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     (3, True)
     """
 
+    @hint(BOOSTER_NAMES)
     def __init__(
         self,
         n_estimators: int = 1000,

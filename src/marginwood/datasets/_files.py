@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from marginwood.intervals import FloatArray, IntArray, as_numbers, check_intervals, make_intervals, raise_first
+from marginwood._support.arrays import as_numbers, raise_first
+from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood.intervals import FloatArray, IntArray, check_intervals, make_intervals
 
 __all__ = ["load_folder", "load_npz"]
 
 FOLDER_FILES = ("features.csv", "targets.csv", "folds.csv")
-# What cells may say, in lower case; the command line reads tables by the same.
-MISSING = ("", "na", "n/a", "nan", "null", "none")
-BOOLEANS = {"true": "1", "false": "0"}
 
 
 def load_folder(path: str | os.PathLike[str]) -> Bunch:

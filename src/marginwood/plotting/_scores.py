@@ -92,7 +92,7 @@ def plot_calibration(y: Any, distribution: Any, *, n_bins: int = 10, sample_weig
     >>> from scipy.stats import norm
     >>> from marginwood.plotting import plot_calibration
     >>> ax = plot_calibration([0.1, 0.2, 2.0, 0.5], norm(loc=[0, 0, 0, 0]), n_bins=2)
-    >>> [bar.get_height() for bar in ax.patches]
+    >>> [float(bar.get_height()) for bar in ax.patches]
     [0.0, 1.0]
     """
     pyplot()
