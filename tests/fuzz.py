@@ -20,10 +20,10 @@ import_module(f"{__package__}.conftest" if __package__ else "conftest")  # where
 
 from marginwood import optimal_costs  # noqa: E402
 from marginwood._core import prefixes  # noqa: E402
-from marginwood._core.grow import Options  # noqa: E402
 from marginwood._core.order import sort_features  # noqa: E402
 from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, scaled  # noqa: E402
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set  # noqa: E402
+from marginwood._core.search import Options  # noqa: E402
 from marginwood.losses import breakpoints, optimal_constant  # noqa: E402
 
 POWERS = {"linear_hinge": 1, "squared_hinge": 2}
