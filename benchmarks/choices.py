@@ -1,47 +1,93 @@
 """How defaults were chosen: by cross-validation inside the training rows of development sets, never by test scores.
 
-``python -m benchmarks.choices --data DIR`` scores the anchors of trees: for every data set the first published fold is
-left out, and `MaxMarginIntervalTreeCV` searches the other rows. Printed is, for each anchor, the geometric mean over
-the sets of its least cross-validated error, against that without an anchor.
+For every data set the first published fold is left out, and candidates are scored by cross-validation on the other
+rows. Printed is, for each candidate, the geometric mean over the sets of its error, against that of the first.
+
+- ``python -m benchmarks.choices anchor --data DIR``: the anchors of trees, each with the margin and pruning that
+  `MaxMarginIntervalTreeCV` chooses for it.
+- ``python -m benchmarks.choices xgb --data DIR``: parameters of `XGBIntervalRegressor`; the first are XGBoost's own.
 """
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from marginwood import MaxMarginIntervalTreeCV
+from marginwood.model_selection import CensoringStratifiedKFold
+from marginwood.xgb import XGBIntervalRegressor
 
 ANCHORS = (0.0, 1e-6, 0.3, 1.0, 3.0, 10.0)
+ROUNDS = (100, 200)
+XGB_OWN = {"learning_rate": 0.3, "max_depth": 6, "subsample": 1.0, "min_child_weight": 1.0, "colsample_bytree": 1.0}
+XGB_GRIDS = (
+    {"learning_rate": (0.3, 0.1, 0.05), "max_depth": (6, 4, 3, 2)},
+    {
+        "learning_rate": (0.1,),
+        "max_depth": (4, 3),
+        "subsample": (0.5,),
+        "min_child_weight": (1.0, 3.0, 10.0),
+        "colsample_bytree": (1.0, 0.5),
+    },
+)
 LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
 
-def inner_errors(path, loss):
-    """The least cross-validated error of each anchor on the rows outside of the first fold."""
-    data = np.load(path)
-    rows = data["folds"] != data["folds"].min()
-    search = MaxMarginIntervalTreeCV(losses=loss, n_margins=7, anchors=ANCHORS, n_jobs=-1)
-    results = search.fit(data["X"][rows], data["y"][rows]).cv_results_
-    return [-results["mean_test_score"][results["param_anchor"] == anchor].max() for anchor in ANCHORS]
+def anchor_errors(X, y):
+    """The least cross-validated error of each anchor, by its name."""
+    search = MaxMarginIntervalTreeCV(losses="squared_hinge", n_margins=7, anchors=ANCHORS, n_jobs=-1).fit(X, y)
+    results = search.cv_results_
+    return {f"{anchor:g}": -results["mean_test_score"][results["param_anchor"] == anchor].max() for anchor in ANCHORS}
+
+
+def xgb_candidates():
+    """XGBoost's own parameters, then every other point of the grids."""
+    points = [
+        XGB_OWN | dict(zip(grid, values, strict=True)) for grid in XGB_GRIDS for values in product(*grid.values())
+    ]
+    return [point for number, point in enumerate(points) if point not in points[:number]]
+
+
+def xgb_errors(X, y):
+    """The cross-validated error of all candidates after some numbers of rounds, by their parameters."""
+    folds = list(CensoringStratifiedKFold(3).split(X, y))
+    errors = {}
+    for candidate in xgb_candidates():
+        curves = []
+        for train, test in folds:
+            model = XGBIntervalRegressor(max(ROUNDS), random_state=0, n_jobs=1, **candidate)
+            model.fit(X[train], y[train], X_val=X[test], y_val=y[test])
+            curves.append(model.validation_score_)
+        for rounds in ROUNDS:
+            name = " ".join(f"{value:g}" for value in (rounds, *candidate.values()))
+            errors[name] = np.mean(curves, axis=0)[rounds - 1]
+    return errors
+
+
+CHOICES = {"anchor": anchor_errors, "xgb": xgb_errors}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("choice", choices=list(CHOICES))
     parser.add_argument("--data", type=Path, required=True, help="folder of .npz files with X, y and folds")
-    parser.add_argument("--loss", default="squared_hinge")
     parser.add_argument("--largest", type=int, default=2000, help="leave out sets of more rows")
     args = parser.parse_args()
     ratios = []
     for path in sorted(args.data.rglob("*.npz")):
-        if len(np.load(path)["y"]) > args.largest:
+        data = np.load(path)
+        if len(data["y"]) > args.largest:
             continue
-        errors = np.maximum(inner_errors(path, args.loss), LEAST_ERROR)
+        rows = data["folds"] != data["folds"].min()
+        found = CHOICES[args.choice](data["X"][rows], data["y"][rows])
+        errors = np.maximum(list(found.values()), LEAST_ERROR)
         ratios.append(errors / errors[0])
-        print(f"{path.stem:40}" + "".join(f"{ratio:8.3f}" for ratio in ratios[-1]), flush=True)
+        print(f"{path.stem:40} best: {list(found)[errors.argmin()]} ({ratios[-1].min():.3f})", flush=True)
     logs = np.log(ratios)
-    print(f"{'anchor':40}" + "".join(f"{anchor:8g}" for anchor in ANCHORS))
-    print(f"{'geometric mean':40}" + "".join(f"{ratio:8.3f}" for ratio in np.exp(logs.mean(axis=0))))
-    print(f"{'better on sets':40}" + "".join(f"{count:8d}" for count in (logs < 0).sum(axis=0)))
+    print(f"{args.choice:40}{'ratio':>8}{'better':>8}  of {len(ratios)} sets")
+    for name, mean, better in zip(found, np.exp(logs.mean(axis=0)), (logs < 0).sum(axis=0), strict=True):
+        print(f"{name:40}{mean:8.3f}{better:8d}")
 
 
 if __name__ == "__main__":

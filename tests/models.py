@@ -19,6 +19,8 @@ def small(cls):
         options |= {"regressor": tree, "func": "arcsinh"}
     if "models" in parameters:
         options["models"] = [("tree", tree), ("constant", marginwood.IntervalDummyRegressor())]
+    if "confidence_level" in parameters:  # a range that contains most intervals of a test is infinite
+        options["mode"] = "meets"
     return cls(**options)
 
 

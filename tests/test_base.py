@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import cross_val_score
@@ -162,3 +163,11 @@ def test_a_margin_may_be_a_number_of_any_type(name):
 def test_a_series_is_no_table_of_features(library):
     with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array|Expected a 2-dimensional container"):
         marginwood.MaxMarginIntervalTree().fit(pytest.importorskip(library).Series(X[:, 0]), y)
+
+
+@pytest.mark.parametrize("name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting"])
+def test_trees_say_what_to_do_with_sparse_features(name):
+    message = rf"X: {name} takes no sparse matrices\. Pass X\.toarray\(\) .* or use L1IntervalRegression or XGBInterval"
+    for kind in (sparse.csr_matrix, sparse.csc_array):
+        with pytest.raises(TypeError, match=message):
+            getattr(marginwood, name)().fit(kind(X), y)

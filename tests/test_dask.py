@@ -1,6 +1,7 @@
 """A forest grown by a cluster of two processes is the one grown here, even if workers die."""
 
 import os
+import pickle
 import signal
 
 import joblib
@@ -31,7 +32,7 @@ def client():
 
 @pytest.fixture
 def scattered(client, monkeypatch):
-    """What is sent to the workers: for each call of `scatter` the arrays and how many workers hold each."""
+    """What is sent to the workers: for each call of `scatter` the objects and how many workers hold each."""
     calls, scatter = [], client.scatter
 
     def record(data, *args, **kwargs):
@@ -72,11 +73,13 @@ def test_the_cluster_grows_the_same_forest_from_data_that_is_sent_once(scattered
     assert_same_forest(forest, local)
     np.testing.assert_array_equal(forest.oob_prediction_, local.oob_prediction_)
     assert forest.oob_score_ == local.oob_score_
-    ((arrays, n_holders),) = scattered
-    assert arrays[0] is X
-    assert n_holders == [N_WORKERS] * len(arrays)
+    ((rows, n_holders),) = scattered
+    assert rows.X is X
+    assert n_holders == [N_WORKERS]
+    # Features and their orders, limits and their order, targets and weights, each once.
     n_limits = np.count_nonzero(np.isfinite(y))
-    assert sum(array.nbytes for array in arrays) == X.nbytes + 4 * X.size + 12 * n_limits + 8 * len(X)
+    arrays = X.nbytes + 4 * X.size + 12 * n_limits + y.nbytes + 8 * len(X)
+    assert arrays <= len(pickle.dumps(rows)) < 1.05 * arrays
 
 
 @pytest.mark.parametrize(("n_deaths", "least_times_sent"), [(1, 1), (N_WORKERS, 2)])

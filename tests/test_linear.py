@@ -4,8 +4,9 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginwood import L1IntervalRegression, L1IntervalRegressionCV
+from marginwood._linear.features import standardise
 from marginwood.datasets import make_linear
 from marginwood.losses import hinge_loss
 
@@ -309,3 +311,85 @@ def test_cross_validation_scores_what_a_fit_on_the_fold_predicts():
             np.testing.assert_allclose(search.cv_results_[f"split{fold}_test_score"][place], -error, rtol=1e-4)
     whole = L1IntervalRegression(**search.best_params_, tol=1e-12).fit(X, y)
     np.testing.assert_array_equal(search.coef_, whole.coef_)
+
+
+def sparse_problem(n, p, seed, share=0.2):
+    """A problem with many zeros; one column has none, another is constant, and one is empty."""
+    X, y = mixed_problem(n, p, seed)
+    rng = np.random.default_rng(seed)
+    X[rng.uniform(size=X.shape) > share] = 0.0
+    X[:, -1] = rng.normal(size=n) + 1e6
+    X[:, -2], X[:, -3] = 0.0, 7.0
+    return X, y
+
+
+@given(
+    problem=st.tuples(st.integers(5, 60), st.integers(4, 40), st.integers(0, 10**6)),
+    share=st.sampled_from([0.9, 0.3, 0.03]),
+    kind=st.sampled_from([sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]),
+)
+@settings(max_examples=25)
+def test_sparse_features_give_the_model_of_dense_ones(problem, share, kind):
+    X, y = sparse_problem(*problem)
+    weights = np.random.default_rng(0).integers(0, 4, size=len(X)) + 1e-3
+    largest = L1IntervalRegression(alpha=1e9).fit(X, y, weights).alpha_max_
+    if largest < 1e-9:
+        return
+    model = L1IntervalRegression(alpha=share * largest, tol=1e-11).fit(X, y, weights)
+    other = L1IntervalRegression(alpha=share * largest, tol=1e-11).fit(kind(X), y, weights)
+    np.testing.assert_allclose(other.alpha_max_, model.alpha_max_, rtol=1e-8)
+    np.testing.assert_allclose(other.predict(kind(X)), model.predict(X), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(other.predict(X), other.predict(kind(X)), atol=1e-8)
+    assert_optimal(other, X, y, alpha=share * largest, weights=weights)
+
+
+@given(problem=st.tuples(st.integers(3, 30), st.integers(4, 20), st.integers(0, 10**6)))
+def test_products_with_sparse_features_are_those_with_dense_ones(problem):
+    X, _ = sparse_problem(*problem)
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.1, 1.0, len(X))
+    weight /= weight.sum()
+    (dense, found), (thin, same) = (standardise(features, weight) for features in (X, sparse.csr_matrix(X)))
+    np.testing.assert_allclose(same.mean, found.mean, rtol=1e-12)
+    np.testing.assert_allclose(same.deviation, found.deviation, rtol=1e-7)
+    columns = np.flatnonzero(rng.uniform(size=X.shape[1]) < 0.6)
+    weights, terms, active = rng.normal(size=len(columns)), rng.normal(size=len(X)), rng.integers(0, 2, len(X)) * weight
+    tolerance = {"rtol": 1e-7, "atol": 1e-7}
+    np.testing.assert_allclose(thin.combine(columns, weights), dense.combine(columns, weights), **tolerance)
+    np.testing.assert_allclose(thin.pull(terms), dense.pull(terms), **tolerance)
+    np.testing.assert_allclose(thin.reach(np.abs(terms)), dense.reach(np.abs(terms)), **tolerance)
+    np.testing.assert_allclose(thin.gram(columns, active), dense.gram(columns, active), **tolerance)
+
+
+def test_a_search_over_sparse_features_chooses_as_over_dense_ones(tmp_path):
+    X, y = sparse_problem(80, 10, 0)
+    search = L1IntervalRegressionCV(n_alphas=20, cv=3).fit(X, y)
+    other = L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(sparse.csc_array(X), y)
+    assert other.best_index_ == search.best_index_
+    np.testing.assert_allclose(other.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"], rtol=1e-5)
+    with pytest.raises(ValueError, match="X"):
+        L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(sparse.csc_array(2 * X), y)
+
+
+def test_sparse_features_are_never_made_dense(monkeypatch):
+    n, p, n_entries = 100_000, 40_000, 400_000
+    rng = np.random.default_rng(0)
+    places = rng.integers(n, size=n_entries), rng.integers(p, size=n_entries)
+    X = sparse.coo_array((rng.normal(size=n_entries), places), shape=(n, p)).tocsr()  # 32 GB if it were dense
+    y = X @ np.repeat([5.0, 0.0], [50, p - 50]) + rng.normal(size=n) / 10
+    for kind in (sparse.csr_array, sparse.csc_array):
+        make_dense = kind.toarray
+
+        def check(matrix, *args, make_dense=make_dense, **kwargs):
+            assert max(matrix.shape) < 1000
+            return make_dense(matrix, *args, **kwargs)
+
+        monkeypatch.setattr(kind, "toarray", check)
+    model = L1IntervalRegression(alpha=0.005, tol=1e-5).fit(X, y)
+    assert set(np.flatnonzero(model.coef_)) == set(range(50))
+
+
+def test_nan_among_sparse_entries_is_told_with_its_place():
+    X = sparse.csr_array(([1.0, nan], ([0, 2], [1, 3])), shape=(3, 4))
+    with pytest.raises(ValueError, match=r"X: NaN or infinity .*\(first: row 2, column 3, value nan\)"):
+        L1IntervalRegression().fit(X, [0.0, 1.0, 2.0])

@@ -287,7 +287,8 @@ def test_the_keyboard_alone_walks_searches_and_follows(open_page, models):
     page.keyboard.press("Space")
     page.keyboard.press("End")
     last = 0
-    while tree.children_right[last] >= 0:
+    shown = ids(page, ".node")
+    while tree.children_right[last] in shown:  # deep nodes are closed
         last = tree.children_right[last]
     assert selected() == last
     page.keyboard.press("ArrowUp")

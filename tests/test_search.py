@@ -334,7 +334,7 @@ def test_an_equal_scorer_of_the_user_is_as_fast_and_gives_the_same_bits(name, na
         return score_prediction(*args, **kwargs)
 
     score_prediction = marginwood._paths.score_prediction
-    for module in (marginwood._paths, marginwood._trees.forest):
+    for module in (marginwood._paths, marginwood._trees.outofbag):
         monkeypatch.setattr(module, "score_prediction", count_calls)
     by_name = make_search(name, scoring=name_of_scorer).fit(X, y)
     of_user = make_search(name, scoring=make_scorer(metric, greater_is_better=False)).fit(X, y)

@@ -13,12 +13,18 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwood
-from marginwood import interval_mean_absolute_error, interval_mean_squared_error
+from marginwood import (
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalBoostingCV,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
 from marginwood.datasets import make_sine
 from marginwood.export import from_dict, to_dict
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
 from marginwood.xgb._objective import typical_distance
+from marginwood.xgb_dask import DaskXGBIntervalRegressor
 from strategies import LOSSES, informative_intervals, losses, margins
 
 xgboost = pytest.importorskip("xgboost", reason="XGBoost is optional")
@@ -130,13 +136,13 @@ def test_without_a_useful_split_the_best_constant_is_predicted():
 
 
 def test_early_stopping_keeps_the_best_rounds():
-    model = regressor(n_estimators=300, early_stopping_rounds=5)
+    model = regressor(n_estimators=300, n_iter_no_change=5)
     model.fit(X[:100], y[:100], X_val=X[100:], y_val=y[100:])
     scores = model.validation_score_
     assert model.n_estimators_ == np.argmin(scores) + 1 == len(scores) - 5
     error = interval_mean_squared_error(y[100:], model.predict(X[100:]))
     assert error == pytest.approx(scores.min(), rel=1e-4)
-    held_out = regressor(n_estimators=300, early_stopping_rounds=5, validation_fraction=0.3).fit(X, y)
+    held_out = regressor(n_estimators=300, n_iter_no_change=5, validation_fraction=0.3).fit(X, y)
     assert held_out.n_estimators_ < 300
 
 
@@ -155,7 +161,7 @@ def test_a_saved_model_predicts_the_same_and_xgboost_reads_its_booster(tmp_path)
 
 KINDS = {
     "plain": {},
-    "stopped early": {"early_stopping_rounds": 2},
+    "stopped early": {"n_iter_no_change": 2},
     "pruned": {"tree_method": "exact", "gamma": 0.2, "max_depth": 6},
     "dart": {"xgb_params": {"booster": "dart", "rate_drop": 0.5}},
     "several trees a round": {"xgb_params": {"num_parallel_tree": 3}, "subsample": 0.5},
@@ -303,13 +309,95 @@ def test_features_may_hold_nan_and_infinities():
 @pytest.mark.parametrize("tree_method", ["approx", "exact"])
 def test_other_parameters_reach_xgboost(tree_method):
     model = regressor(tree_method=tree_method, xgb_params={"max_leaves": 2, "grow_policy": "lossguide"})
-    if tree_method == "exact":
-        model.set_params(xgb_params={"max_depth": 1})
+    if tree_method == "exact":  # which knows no best-first growth
+        model.set_params(max_depth=1, xgb_params={"max_delta_step": 1})
     leaves = (
         model.fit(X, y).booster_.trees_to_dataframe().groupby("Tree")["Feature"].apply(lambda f: (f == "Leaf").sum())
     )
     assert leaves.max() == 2
     assert clone(model).get_params() == model.get_params()
+
+
+REFUSED = {
+    "eta": "use learning_rate=",
+    "learning_rate": "use learning_rate=",
+    "max_depth": "use max_depth=",
+    "min_split_loss": "use gamma=",
+    "lambda": "use reg_lambda=",
+    "alpha": "use reg_alpha=",
+    "nthread": "use n_jobs=",
+    "seed": "use random_state=",
+    "num_boost_round": "use n_estimators=",
+    "gpu_id": 'use device="cuda:0"',
+    "objective": "use loss=",
+    "eval_metric": "the validation loss is that of `loss`",
+    "base_score": "the first prediction is the best constant",
+    "process_type": "every round grows trees",
+    "num_class": "one prediction",
+    "aft_loss_distribution": "another objective",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_parameter_that_has_another_place_is_refused_with_it(name):
+    with pytest.raises(ValueError, match=f"xgb_params: '{name}' .*{REFUSED[name]}"):
+        regressor(xgb_params={name: 0.1}).fit(X, y)
+
+
+def test_further_parameters_are_a_dict_and_grow_trees():
+    with pytest.raises(TypeError, match="xgb_params: expected a dict of XGBoost's parameters or None, got 'eta=1'"):
+        regressor(xgb_params="eta=1").fit(X, y)
+    with pytest.raises(ValueError, match="xgb_params: booster: expected one of 'gbtree', 'dart', got 'gblinear'"):
+        regressor(xgb_params={"booster": "gblinear"}).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [XGBIntervalRegressor, MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV])
+def test_names_of_other_libraries_are_told_in_the_constructor(estimator):
+    for name in ("early_stopping_rounds", "early_stopping"):
+        with pytest.raises(TypeError, match=f"{estimator.__name__}: .*no argument '{name}'; use n_iter_no_change"):
+            estimator(**{name: 5})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'patience'"):
+        estimator(patience=5)
+
+
+def test_names_of_xgboost_are_told_in_the_constructor():
+    with pytest.raises(TypeError, match="XGBIntervalRegressor: there is no argument 'eta'; use learning_rate"):
+        XGBIntervalRegressor(eta=0.1)
+
+
+@pytest.mark.parametrize("estimator", [XGBIntervalRegressor, DaskXGBIntervalRegressor, MaxMarginIntervalBoosting])
+def test_names_of_other_libraries_are_told_in_fit(estimator):
+    with pytest.raises(TypeError, match="fit: there is no argument 'eval_set'; use X_val and y_val"):
+        estimator(2).fit(X, y, eval_set=[(X, y)])
+
+
+def test_an_objective_of_the_user_is_used_as_it_is():
+    scale = typical_distance(y, None)
+    named = regressor(loss="linear_hinge", margin=0.2)
+    factor = named._arguments(y, None, 0, stops=False)["obj"].factor
+    penalties = {"reg_lambda": float(factor), "min_child_weight": float(factor)}
+    own = regressor(loss=IntervalObjective("linear_hinge", 0.2, scale, factor), **penalties)
+    np.testing.assert_array_equal(own.fit(X, y).predict(X), named.fit(X, y).predict(X))
+    assert clone(own).fit(X, y).score(X, y) == named.score(X, y)
+    with pytest.raises(ValueError, match=r"margin: expected 0 beside an objective, which has its own; got 0\.1"):
+        regressor(loss=IntervalObjective(), margin=0.1).fit(X, y)
+
+
+class Lopsided(IntervalObjective):
+    """Too large a prediction costs four times as much as one that is too small."""
+
+    def __call__(self, prediction, data):
+        slope, curvature = super().__call__(prediction, data)
+        factor = np.where(slope > 0, np.float32(4), np.float32(1))
+        return slope * factor, curvature * factor
+
+
+def test_a_class_of_the_user_may_compute_other_slopes(tmp_path):
+    noise = np.random.default_rng(0).normal(size=len(X))
+    model, plain = (regressor(loss=loss, max_depth=1).fit(X, noise) for loss in (Lopsided(), IntervalObjective()))
+    assert model.predict(X).mean() < plain.predict(X).mean() - 0.2
+    marginwood.save(model, tmp_path / "model.mw")
+    np.testing.assert_array_equal(marginwood.load(tmp_path / "model.mw").predict(X), model.predict(X))
 
 
 def test_the_typical_distance_is_positive():

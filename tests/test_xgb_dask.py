@@ -42,10 +42,10 @@ def test_the_cluster_predicts_as_one_process_does(client, loss):
 
 
 def test_early_stopping_scores_the_rows_of_all_workers(client, tmp_path):
-    model = DaskXGBIntervalRegressor(60, early_stopping_rounds=3, n_jobs=1)
+    model = DaskXGBIntervalRegressor(60, n_iter_no_change=3, n_jobs=1)
     held_out = {"X_val": spread(X[1500:]), "y_val": spread(y[1500:])}
     model.fit(spread(X[:1500]), spread(y[:1500]), **held_out, client=client)
-    local = XGBIntervalRegressor(60, early_stopping_rounds=3, n_jobs=1)
+    local = XGBIntervalRegressor(60, n_iter_no_change=3, n_jobs=1)
     local.fit(X[:1500], y[:1500], X_val=X[1500:], y_val=y[1500:])
     assert model.n_estimators_ == local.n_estimators_ < 60
     np.testing.assert_allclose(model.validation_score_, local.validation_score_, rtol=1e-3)
@@ -97,8 +97,8 @@ def test_wrong_targets_and_weights_are_told(kind):
 
 @pytest.mark.usefixtures("client")
 def test_wrong_validation_data_are_told_by_their_names():
-    model = DaskXGBIntervalRegressor(5, early_stopping_rounds=2)
-    with pytest.raises(ValueError, match="X_val and y_val: early_stopping_rounds needs validation data"):
+    model = DaskXGBIntervalRegressor(5, n_iter_no_change=2)
+    with pytest.raises(ValueError, match="X_val and y_val: n_iter_no_change needs validation data"):
         model.fit(spread(X), spread(y))
     with pytest.raises(ValueError, match="X_val and y_val: expected both or neither"):
         model.fit(spread(X), spread(y), X_val=spread(X))

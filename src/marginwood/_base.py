@@ -7,11 +7,13 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from marginwood._core.problem import MAX_SAMPLES
+from marginwood._support.tables import as_known_table
 from marginwood.intervals import (
     BoolArray,
     FloatArray,
@@ -78,9 +80,9 @@ def all_or_nothing(fit: Method) -> Method:
 
 
 class Rows(NamedTuple):
-    """Checked rows of data; weights are not negative."""
+    """Checked rows of data; weights are not negative. X may be sparse, by rows, where an estimator takes that."""
 
-    X: FloatArray
+    X: Any
     intervals: FloatArray
     weight: FloatArray
 
@@ -97,8 +99,20 @@ class Rows(NamedTuple):
         return self.take((self.weight > 0) & np.isfinite(self.intervals).any(axis=1))
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
-    """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN."""
+def check_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = False) -> Any:
+    """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN.
+
+    Where they are accepted, sparse matrices come back by rows.
+    """
+    X = as_known_table(X, "X")
+    if issparse(X):
+        if not accept_sparse:
+            raise TypeError(
+                f"X: {type(estimator).__name__} takes no sparse matrices. Pass X.toarray() if it fits in memory, or "
+                "use L1IntervalRegression or XGBIntervalRegressor, which take them as they are."
+            )
+        _check_n_rows(X)
+        return validate_data(estimator, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     _refuse_times(X)
@@ -108,13 +122,18 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray
         if "string" in str(error) and np.ndim(X) == 2:
             _refuse_text(X)
         raise
-    if len(X) > MAX_SAMPLES:
-        raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {len(X)}.")
+    _check_n_rows(X)
     return np.require(X, requirements="W")
+
+
+def _check_n_rows(X: Any) -> None:
+    if X.shape[0] > MAX_SAMPLES:
+        raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {X.shape[0]}.")
 
 
 def check_outer_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """X for an estimator that hands it on to others: a frame as it is, since they may encode its text; else numbers."""
+    X = as_known_table(X, "X")
     if not hasattr(X, "columns"):
         return check_features(estimator, X, reset=reset)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -181,17 +200,18 @@ def refuse_features(bad: BoolArray, what: str, X: FloatArray, advice: str) -> No
         )
 
 
-def check_rows(X: FloatArray, y: Any, sample_weight: Any) -> Rows:
+def check_rows(X: Any, y: Any, sample_weight: Any) -> Rows:
     """Check targets and weights against features that are checked already."""
     intervals = check_intervals(y)
-    if len(X) != len(intervals):
+    n_rows = X.shape[0]  # a sparse matrix has no length
+    if n_rows != len(intervals):
         raise ValueError(
             f"X and y: expected the same number of rows, got inconsistent numbers of samples: "
-            f"{len(X)} in X, {len(intervals)} in y."
+            f"{n_rows} in X, {len(intervals)} in y."
         )
-    weight = check_sample_weight(sample_weight, len(X))
+    weight = check_sample_weight(sample_weight, n_rows)
     check_informative(intervals, weight)
-    return Rows(X, intervals, np.ones(len(X)) if weight is None else weight)
+    return Rows(X, intervals, np.ones(n_rows) if weight is None else weight)
 
 
 def units_of(limits: FloatArray) -> tuple[float, float]:

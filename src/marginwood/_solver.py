@@ -79,10 +79,13 @@ def optimal_costs(
     weights, weight_unit = scaled(weights)
 
     limits = Target(intervals).at(float(margin))
-    n_samples, n_limits = len(intervals), len(limits.in_order)
+    n_samples = len(intervals)
+    n_limits = len(limits.in_order)
     ranks_of = np.empty((n_samples, 2), dtype=np.int32)  # on huge pages, which np.zeros are not
     ranks_of[:] = 0
-    points, ranks, code = np.empty((n_limits + N_SENTINELS, 2)), make_rank_set(n_limits), LOSS_CODES[loss]
+    points = np.empty((n_limits + N_SENTINELS, 2))
+    ranks = make_rank_set(n_limits)
+    code = LOSS_CODES[loss]
     centre = prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
 
     found = prefixes.Results(np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64))

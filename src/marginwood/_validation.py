@@ -10,23 +10,38 @@ import numpy as np
 from marginwood._base import Rows, check_features, check_rows
 from marginwood._support.checks import check_count, check_number
 
-__all__ = ["check_early_stopping", "check_validation", "hold_out"]
+__all__ = ["BOOSTER_NAMES", "VALIDATION_NAMES", "check_early_stopping", "check_validation", "hold_out"]
+
+# What other libraries call arguments of all boosters here, and those of their `fit`.
+BOOSTER_NAMES = {
+    "early_stopping_rounds": "n_iter_no_change",
+    "early_stopping": "n_iter_no_change, the number of rounds to wait, or None",
+    "max_iter": "n_estimators",
+}
+VALIDATION_NAMES = {
+    "eval_set": "X_val and y_val",
+    "sample_weight_eval_set": "sample_weight_val",
+    "validation_data": "X_val and y_val",
+    "early_stopping_rounds": "n_iter_no_change of the constructor",
+}
 
 
-def check_early_stopping(name: str, patience: Any, validation_fraction: Any) -> None:
-    """Raise unless `patience`, the parameter called `name`, is None or a count, and the fraction a share."""
+def check_early_stopping(patience: Any, validation_fraction: Any) -> None:
+    """Raise unless `n_iter_no_change` is None or a count, and the fraction a share."""
     if patience is not None:
-        check_count(name, patience, 1, otherwise=" or None")
+        check_count("n_iter_no_change", patience, 1, otherwise=" or None")
     check_number("validation_fraction", validation_fraction, "a number between 0 and 1", lambda share: 0 < share < 1)
 
 
-def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
+def check_validation(
+    estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *, accept_sparse: bool = False
+) -> Rows | None:
     """Validation data that came as arguments of `fit`, checked; None if there are none."""
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val: expected both or neither.")
     if X_val is None:
         return None
-    X_val = check_features(estimator, X_val)
+    X_val = check_features(estimator, X_val, accept_sparse=accept_sparse)
     return check_rows(X_val, y_val, sample_weight_val)
 
 
@@ -37,6 +52,6 @@ def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
     n_held_out = math.ceil(fraction * len(candidates))
     if n_held_out >= len(candidates):
         raise ValueError(f"validation_fraction: {fraction} of {len(candidates)} samples leaves none to train on.")
-    held_out = np.zeros(len(training.X), dtype=np.bool_)
+    held_out = np.zeros(len(training.intervals), dtype=np.bool_)
     held_out[np.random.RandomState(seed).permutation(candidates)[:n_held_out]] = True
     return training.take(~held_out), training.take(held_out)

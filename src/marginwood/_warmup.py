@@ -13,6 +13,9 @@ from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.datasets import make_sine
+from marginwood.distributions import turnbull
+from marginwood.intervals import from_events
+from marginwood.metrics import interval_concordance_index, interval_crps
 
 __all__ = ["warmup"]
 
@@ -30,16 +33,27 @@ def warmup() -> None:
     """
     X, y = make_sine(60, 2, random_state=0)
     X[0, 0] = np.nan
+    # Each of these outweighs all before it: the minimum swings too far for the first kernels of solver and tree.
+    ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1, -1)
+    swinging = 4.0 ** np.arange(40)
     for loss in ("linear_hinge", "squared_hinge"):
         tree = MaxMarginIntervalTree(loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0)
         tree.fit(X, y).decision_path(X)
         optimal_costs(y[:, 0], y[:, 1], loss=loss)
-    # Each of these outweighs all before it: the minimum swings too far for the solver's first kernel.
-    ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1, -1)
-    optimal_costs(ends, ends, sample_weight=4.0 ** np.arange(40))
+        optimal_costs(ends, ends, loss=loss, sample_weight=swinging)
+        MaxMarginIntervalTree(loss=loss, max_depth=1).fit(np.arange(40.0)[:, None], ends, swinging)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction
-        MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
+        forest = MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
     MaxMarginIntervalBoosting(n_estimators=1, subsample=0.5, random_state=0).fit(X, y)
     MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
     IntervalCART().fit(X, y)
+    distribution = forest.predict_distribution(X)
+    distribution.quantile(0.5)
+    distribution.cdf(0.0)
+    distribution.mean()
+    distribution.probability(y)
+    interval_crps(y, distribution)
+    interval_concordance_index(y, forest.predict(X))
+    turnbull(y)
+    turnbull(from_events([1.0, 2.0, 2.0], [True, False, True]))

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
 from marginwood._support.notices import warn
+from marginwood._support.tables import as_known_table
 
 __all__ = [
     "CENSORING_KINDS",
@@ -51,7 +52,8 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
         One of:
 
         - an array of shape (n, 2), or a list of ``(lower, upper)`` pairs; an unknown end is ``-inf`` or ``inf``;
-        - a pandas or polars frame with two columns, lower then upper;
+        - a pandas or polars frame with two columns, lower then upper, or a table of another library that has
+          ``__arrow_c_stream__`` or ``__dataframe__``, such as `pyarrow.Table`;
         - a 1-D array or series: un-censored values, ``lower == upper``. A column of shape (n, 1) is taken as one too,
           with a ``DataConversionWarning``;
         - a structured array with one boolean field (event) and one numeric field (time), as scikit-survival uses: an
@@ -87,6 +89,7 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
     """
     if y is None:
         raise ValueError(f"{name}: Expected array-like (array or non-string sequence), got None. {_ACCEPTED}")
+    y = as_known_table(y, name)
     pandas_intervals = _pandas_intervals(y)
     if pandas_intervals is not None:
         ends = (as_numbers(pandas_intervals.left, name), as_numbers(pandas_intervals.right, name))
@@ -343,9 +346,9 @@ def _structured_intervals(y: Any, name: str) -> FloatArray:
             f"numeric time field; got shape {y.shape} and dtype {y.dtype}."
         )
     event, time = sorted(fields, key=lambda field: y.dtype[field].kind != "b")
-    times, seen = as_numbers(y[time], name), as_numbers(y[event], name, allow_bool=True)
-    upper = np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))
-    return np.column_stack([times, upper])
+    times = as_numbers(y[time], name)
+    seen = as_numbers(y[event], name, allow_bool=True)
+    return np.column_stack([times, np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))])
 
 
 def _pairs(values: FloatArray, name: str) -> FloatArray:

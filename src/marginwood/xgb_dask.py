@@ -12,6 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import LARGEST_SEED, all_or_nothing, forget
+from marginwood._support.hints import hint
+from marginwood._validation import VALIDATION_NAMES
 from marginwood.intervals import FloatArray
 from marginwood.xgb._model import XGBIntervalRegressor, as_features
 
@@ -119,6 +121,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
     True
     """
 
+    @hint(VALIDATION_NAMES)
     @all_or_nothing
     def fit(
         self,
@@ -159,8 +162,8 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         self._check_parameters()
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val: expected both or neither.")
-        if X_val is None and self.early_stopping_rounds is not None:
-            raise ValueError("X_val and y_val: early_stopping_rounds needs validation data.")
+        if X_val is None and self.n_iter_no_change is not None:
+            raise ValueError("X_val and y_val: n_iter_no_change needs validation data.")
         training = split_columns(X, y, sample_weight)
         intervals, weight = check_columns(training)
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)

@@ -139,13 +139,13 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
     @staticmethod
     def _prepare(rows: Rows) -> RankedRows:
         rows = rows.weighted()
-        ranks = np.full(rows.X.shape, np.nan)
+        ranks: FloatArray = np.full(rows.X.shape, np.nan)
         values = []
         for feature, x in enumerate(rows.X.T):
             present = ~np.isnan(x)
             distinct, ranks[present, feature] = np.unique(x[present], return_inverse=True)
             values.append(distinct)
-        return RankedRows(rows, ranks, values, np.isnan(ranks).any(axis=0))
+        return RankedRows(rows, ranks, values, np.any(np.isnan(ranks), axis=0))
 
     def _fit_path(self, ranked: RankedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
         check_loss("squared_hinge", self.margin)
@@ -220,7 +220,8 @@ def _thresholds(grown: DecisionTreeRegressor, ranks: FloatArray, values: list[Fl
     paths = grown.decision_path(ranks)
     row = np.repeat(np.arange(len(ranks)), np.diff(paths.indptr))
     is_split = tree.feature[paths.indices] >= 0
-    row, node = row[is_split], paths.indices[is_split]
+    row = row[is_split]
+    node = paths.indices[is_split]
     feature = tree.feature[node]
     rank = ranks[row, feature]
     is_left = rank <= tree.threshold[node]

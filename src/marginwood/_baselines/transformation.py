@@ -188,7 +188,8 @@ def _grow(data: Rows, options: Options, significance: float) -> _Grown:
     centre, scale = units_of(data.intervals)
     data = Rows(data.X, (data.intervals - centre) / scale, data.weight)
     bounded = bounded_features(data.X)
-    places, table = [(np.arange(len(data.X)), 0)], []
+    places = [(np.arange(len(data.X)), 0)]
+    table = []
     for rows, depth in places:
         here = data.take(rows)
         node, scores = _node_model(here)

@@ -100,7 +100,8 @@ def read_data(
 ) -> Data:
     """Read features and target as the options say; for a model that encodes text, the features as a frame."""
     target = named_target(args) or default_target or {}
-    folder, folds = Path(args.data), None
+    folder = Path(args.data)
+    folds = None
     if args.data != "-" and folder.is_dir():
         features, targets = _read_folder(folder, FEATURES), _read_folder(folder, TARGETS)
         if not target:
@@ -128,7 +129,8 @@ def read_data(
 
 def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
     """Read the features of a saved model, and the target that the options or its file name."""
-    args.features, args.drop = header["feature_names"], []
+    args.features = header["feature_names"]
+    args.drop = []
     is_frame = args.features is not None and encodes_text(model)
     return read_data(args, default_target=header["notes"].get("target"), encodes_text=is_frame)
 

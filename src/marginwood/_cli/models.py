@@ -69,7 +69,7 @@ MODELS: dict[str, Model] = {
         XGBIntervalRegressor,
         XGBIntervalRegressor,
         # XGBoost would print its rounds among the results.
-        {"n_estimators": MOST_STAGES, "early_stopping_rounds": PATIENCE, "verbose": 0},
+        {"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE, "verbose": 0},
         library="xgboost",
     ),
     "constant": Model(IntervalDummyRegressor, IntervalDummyRegressor),

@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> None:
 
 def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:
     """Lines about a model."""
-    notes, estimator = header["notes"], fitted.estimator
+    notes = header["notes"]
+    estimator = fitted.estimator
     yield one_line(f"{fitted.name}, saved by marginwood {header['version']}")
     if notes.keys() >= {"data", "rows", "censoring", "target"}:
         kinds = ", ".join(f"{n_rows} {kind}" for kind, n_rows in notes["censoring"].items())

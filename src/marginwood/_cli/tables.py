@@ -27,7 +27,9 @@ from marginwood.intervals import FloatArray
 __all__ = ["Table", "read_table", "write_table"]
 
 SEPARATORS = ",;\t"
-GZIP, PARQUET, UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
+GZIP = b"\x1f\x8b"
+PARQUET = b"PAR1"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 log = logging.getLogger("marginwood")
 
@@ -196,7 +198,8 @@ def _first_line(error: Exception) -> str:
 def write_table(path: str, columns: dict[str, FloatArray]) -> None:
     """Write columns to a file of the kind that its suffix says, or as CSV to stdout for ``-``."""
     pl = polars()
-    frame, buffer = pl.DataFrame(columns), io.BytesIO()
+    frame = pl.DataFrame(columns)
+    buffer = io.BytesIO()
     if path.endswith(".parquet"):
         frame.write_parquet(buffer)
     else:

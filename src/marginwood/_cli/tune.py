@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> None:
     data = read_data(args)
     model = fit_model(model, data.X, data.y, data.names)
     save(model, args.out, notes=data.notes())
-    log.info("%s: saved; chosen: %s", args.out, describe_choice(model))
+    choice = describe_choice(model)
+    log.info("%s: saved%s", args.out, f"; chosen: {choice}" if choice else "")
 
 
 def describe_choice(model: Any) -> str:
@@ -51,5 +52,6 @@ def describe_choice(model: Any) -> str:
     if hasattr(model, "weights_"):
         chosen = {name: weight for name, weight in model.weights_.items() if weight > 0}
     else:
-        chosen = getattr(model, "best_params_", {"n_estimators": getattr(model, "n_estimators_", None)})
+        stages = {"n_estimators": model.n_estimators_} if hasattr(model, "n_estimators_") else {}
+        chosen = getattr(model, "best_params_", stages)
     return ", ".join(f"{name} {value if isinstance(value, str) else f'{value:.4g}'}" for name, value in chosen.items())

@@ -33,11 +33,15 @@ def _nearest_linear(limits, breakpoints, stretch, weights, value, anchor):
 
     The nearer such place to the parent's value counts, which is that value itself if the slope there is small.
     """
-    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
     start, stop = stretch
     at = _first_above(breakpoints, start, stop, value, True)
     after = _first_above(breakpoints, start, stop, value, False)
-    slope, rise, total = 0.0, 0.0, 0.0
+    slope = 0.0
+    rise = 0.0
+    total = 0.0
     for i in range(start, stop):
         weight = weights[limits[i] >> 1]
         total += weight
@@ -72,7 +76,9 @@ def _nearest_squared(limits, breakpoints, stretch, weights, value, anchor):
     The search starts at the parent's value and goes where the violated limits pull; on the piece that it finds the
     sums are taken afresh, because those that were carried along have lost digits.
     """
-    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
     start, stop = stretch
     at = _first_above(breakpoints, start, stop, value, True)
     weight, pull = _violated(limits, breakpoints, start, stop, at, weights, value)
@@ -101,7 +107,8 @@ def _nearest_squared(limits, breakpoints, stretch, weights, value, anchor):
 @inner
 def _violated(limits, breakpoints, start, stop, at, weights, value):
     """Weight of the limits that are violated between the breakpoints before and at `at`, and how they pull."""
-    weight, pull = 0.0, 0.0
+    weight = 0.0
+    pull = 0.0
     for i in range(start, stop):
         if (i >= at) == (limits[i] & 1 == LOWER):
             weight += weights[limits[i] >> 1]
@@ -112,32 +119,45 @@ def _violated(limits, breakpoints, start, stop, at, weights, value):
 @inner
 def _part(nodes, node, X, limits, breakpoints, stretch, spare):
     """Move the limits of the rows that a split sends left to the front; returns where the others start."""
-    nodes, X, limits, breakpoints = borrow(nodes), borrow(X), borrow(limits), borrow(breakpoints)
-    spare_limits, spare_breakpoints = borrow(spare[0]), borrow(spare[1])
-    left, n_right = stretch[0], 0
+    nodes = borrow(nodes)
+    X = borrow(X)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    spare_limits = borrow(spare[0])
+    spare_breakpoints = borrow(spare[1])
+    left = stretch[0]
+    n_right = 0
     feature = nodes[node]["feature"]
     for i in range(stretch[0], stretch[1]):
-        limit, b = limits[i], breakpoints[i]
+        limit = limits[i]
+        b = breakpoints[i]
         x = X[limit >> 1, feature]
         goes_left = x <= nodes[node]["threshold"]
         if x != x:
             goes_left = nodes[node]["missing_go_to_left"] != 0
         if goes_left:
-            limits[left], breakpoints[left] = limit, b
+            limits[left] = limit
+            breakpoints[left] = b
             left += 1
         else:
-            spare_limits[n_right], spare_breakpoints[n_right] = limit, b
+            spare_limits[n_right] = limit
+            spare_breakpoints[n_right] = b
             n_right += 1
     for i in range(n_right):
-        limits[left + i], breakpoints[left + i] = spare_limits[i], spare_breakpoints[i]
+        limits[left + i] = spare_limits[i]
+        breakpoints[left + i] = spare_breakpoints[i]
     return left
 
 
 @kernel
 def _anchor(nodes, X, limits, breakpoints, weights, values, loss, anchor):
     """Fill `values` from the root's own value down; the limits are partitioned on the way."""
-    nodes, X, limits, breakpoints = borrow(nodes), borrow(X), borrow(limits), borrow(breakpoints)
-    weights, values = borrow(weights), borrow(values)
+    nodes = borrow(nodes)
+    X = borrow(X)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
+    values = borrow(values)
     stretches = np.zeros((nodes.shape[0], 2), dtype=np.int64)
     stretches[0, 1] = limits.shape[0]
     spare = np.empty_like(limits), np.empty_like(breakpoints)
@@ -149,7 +169,8 @@ def _anchor(nodes, X, limits, breakpoints, weights, values, loss, anchor):
         for side in range(2):
             child = np.int64(nodes[node]["children_right"] if side else nodes[node]["children_left"])
             first, last = (middle, stop) if side else (start, middle)
-            stretches[child, 0], stretches[child, 1] = first, last
+            stretches[child, 0] = first
+            stretches[child, 1] = last
             if loss == SQUARED:
                 values[child] = _nearest_squared(limits, breakpoints, (first, last), weights, values[node], anchor)
             else:
@@ -159,7 +180,8 @@ def _anchor(nodes, X, limits, breakpoints, weights, values, loss, anchor):
 def anchor_values(nodes, X, limits, weights, loss, anchor):
     """Give every node of a grown table, but for the root, its anchored value; rows of weight 0 count as absent."""
     counts = weights[limits.in_order >> 1] > 0
-    in_order, breakpoints = limits.in_order[counts], limits.breakpoints[counts]
+    in_order = limits.in_order[counts]
+    breakpoints = limits.breakpoints[counts]
     values = np.empty(len(nodes))
     values[0] = np.ldexp(nodes["value"][0], -limits.exponent)
     _anchor(nodes, X, in_order, breakpoints, weights, values, loss, float(anchor))

@@ -383,7 +383,8 @@ else:
 
         def codegen(context, builder, signature, args):
             make = context.make_array(array)
-            owned, view = make(context, builder, args[0]), make(context, builder)
+            owned = make(context, builder, args[0])
+            view = make(context, builder)
             for field in ("nitems", "itemsize", "data", "shape", "strides"):
                 setattr(view, field, getattr(owned, field))
             view.meminfo = context.get_constant_null(types.voidptr)

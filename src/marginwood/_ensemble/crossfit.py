@@ -22,9 +22,6 @@ from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["CrossFittedIntervalRegressor"]
 
-# Parameters by which an estimator stops early on validation data.
-PATIENCE = ("n_iter_no_change", "early_stopping_rounds")
-
 
 class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """The mean of models of one kind, each trained without one fold of the rows.
@@ -167,7 +164,7 @@ def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, wei
     if groups is not None and has_fit_parameter(model, "groups"):
         options["groups"] = np.asarray(groups)[train]
     test = test[np.isfinite(rows.intervals[test]).any(axis=1)]
-    if has_fit_parameter(model, "X_val") and any(given.get(name) is not None for name in PATIENCE) and len(test):
+    if has_fit_parameter(model, "X_val") and given.get("n_iter_no_change") is not None and len(test):
         options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
         options |= {"sample_weight_val": rows.weight[test]}
     return model.fit(_safe_indexing(rows.X, train), rows.intervals[train], **options)

@@ -56,7 +56,7 @@ def auto_models(limits: FloatArray, n_features: int, n_rows: int, n_groups: int 
             learning_rate=0.05,
             max_depth=3,
             subsample=0.5,
-            early_stopping_rounds=30,
+            n_iter_no_change=30,
             n_jobs=1,
         )
     if n_splits >= 2:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
@@ -25,7 +26,8 @@ from marginwood._base import (
     refuse_features,
     units_of,
 )
-from marginwood._linear.lasso import Problem, Standardisation, largest_penalty, solve_path, standardise
+from marginwood._linear.features import Standardisation, standardise
+from marginwood._linear.lasso import Problem, largest_penalty, solve_path
 from marginwood._paths import Path
 from marginwood._support.checks import check_count, check_positive
 from marginwood._support.notices import warn
@@ -53,7 +55,7 @@ class _Task(NamedTuple):
     """A standardised problem and how to bring its solutions back to units of the data."""
 
     problem: Problem
-    features: Standardisation
+    standardisation: Standardisation
     centre: float
     scale: float
 
@@ -76,15 +78,15 @@ class _Task(NamedTuple):
                 ConvergenceWarning,
             )
         with np.errstate(over="ignore"):
-            coefs = path.weights * self.scale / self.features.deviation
+            coefs = path.weights * self.scale / self.standardisation.deviation
         if not np.isfinite(coefs).all():
             column = np.argmin(np.isfinite(coefs).all(axis=0))
-            deviation = self.features.deviation[column]
+            deviation = self.standardisation.deviation[column]
             raise ValueError(
                 f"X: column {column} has a standard deviation of {deviation:.1g}, too small beside targets of size "
                 f"{self.scale:.1g} for a finite weight. Rescale it, or leave it out."
             )
-        intercepts = self.centre + self.scale * path.intercepts - coefs @ self.features.mean
+        intercepts = self.centre + self.scale * path.intercepts - coefs @ self.standardisation.mean
         return _Path(coefs, intercepts, path.gaps, int(path.n_rounds.sum()))
 
 
@@ -163,8 +165,8 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, all finite.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features, all finite. Sparse ones stay sparse.
         y : array-like of shape (n_samples, 2)
             Lower and upper end of each interval, or any other form that `check_intervals` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -207,7 +209,7 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
 
         Returns
@@ -221,6 +223,7 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -234,7 +237,8 @@ class PenaltyPath(Path):
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
         """The predictions for every penalty."""
-        yield from self._solved.coefs @ X.T + self._solved.intercepts[:, np.newaxis]
+        fits = (X @ self._solved.coefs.T).T if issparse(X) else self._solved.coefs @ X.T
+        yield from fits + self._solved.intercepts[:, np.newaxis]
 
     def model(self, step: int) -> L1IntervalRegression:
         """The estimator with one of the solutions."""
@@ -246,14 +250,20 @@ class PenaltyPath(Path):
         return model
 
 
-def check_finite_features(estimator: Any, X: Any, *, reset: bool = False) -> FloatArray:
-    """X as a float64 array of finite numbers."""
-    X = check_features(estimator, X, reset=reset)
+def check_finite_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+    """X as a float64 array, or as a sparse matrix by rows, of finite numbers."""
+    X = check_features(estimator, X, reset=reset, accept_sparse=True)
     advice = (
         "A linear model needs finite features: impute them (sklearn.impute.SimpleImputer), drop these columns, or "
         "use MaxMarginIntervalTree, which takes both."
     )
-    refuse_features(~np.isfinite(X), "NaN or infinity", X, advice)
+    if not issparse(X):
+        refuse_features(~np.isfinite(X), "NaN or infinity", X, advice)
+    elif not np.isfinite(X.data).all():
+        entries = X.tocoo()
+        first = np.flatnonzero(~np.isfinite(entries.data))[0]
+        where = f"row {entries.row[first]}, column {entries.col[first]}, value {entries.data[first]}"
+        raise ValueError(f"X: NaN or infinity among the entries of a sparse matrix (first: {where}). {advice}")
     return X
 
 
@@ -261,9 +271,9 @@ def make_task(data: Rows, margin: float) -> _Task:
     """Standardise features, and bring breakpoints near 0 and 1, so that neither offset nor unit matters."""
     data = data.informative()
     weight = data.weight / data.weight.sum()
-    features = standardise(data.X, weight)
+    features, standardisation = standardise(data.X, weight)
     starts = breakpoints(data.intervals, margin)
     centre, scale = units_of(starts)
     scale = max(scale, LEAST_SCALE)
     lower, upper = np.ascontiguousarray((starts - centre).T / scale)
-    return _Task(Problem(features.apply(data.X), lower, upper, weight), features, centre, scale)
+    return _Task(Problem(features, lower, upper, weight), standardisation, centre, scale)

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from marginwood._linear.features import EPS, Features
 from marginwood.intervals import FloatArray, IntArray
-
-EPS = np.finfo(np.float64).eps
 
 # Rounds in a row without a lower objective or gap, after which rounding is taken to hide what is left to gain.
 MAX_IDLE_ROUNDS = 10
@@ -28,7 +27,7 @@ MAX_IDLE_ROUNDS = 10
 class Problem(NamedTuple):
     """Standardised features, breakpoints near 0 and weights that sum to 1."""
 
-    Z: FloatArray
+    features: Features
     lower: FloatArray
     upper: FloatArray
     weight: FloatArray
@@ -53,38 +52,9 @@ class Path(NamedTuple):
     n_rounds: IntArray
 
 
-class Standardisation(NamedTuple):
-    """Weighted mean and standard deviation of every feature.
-
-    A feature that is constant, or whose deviation is too small for a double of full precision, has an infinite one.
-    """
-
-    mean: FloatArray
-    deviation: FloatArray
-
-    def apply(self, X: FloatArray) -> FloatArray:
-        """Features of mean 0 and deviation 1; constant ones are 0."""
-        return (X / 2 - self.mean / 2) / (
-            self.deviation / 2
-        )  # a difference may exceed the largest double, a half cannot
-
-
-def standardise(X: FloatArray, weight: FloatArray) -> Standardisation:
-    """Find mean and deviation of every feature, whatever its offset and unit."""
-    first = X[np.argmax(weight > 0)]
-    largest = np.abs(X[weight > 0]).max(axis=0)
-    unit = np.where(largest > 0, largest, 1.0)
-    offset = X / unit - first / unit
-    mean = np.average(offset, axis=0, weights=weight)
-    deviation = np.sqrt(np.average((offset - mean) ** 2, axis=0, weights=weight))
-    # The weight of a feature whose deviation loses digits, or all of them, would be far off or infinite.
-    deviation[(deviation <= 4 * EPS) | (deviation * unit < np.finfo(np.float64).tiny)] = np.inf
-    return Standardisation((first / unit + mean) * unit, deviation * unit)
-
-
 def largest_penalty(problem: Problem) -> float:
     """The least penalty for which all weights are zero; 0 if no feature pulls beyond rounding."""
-    point = _best_intercept(problem, 0.0, np.zeros(problem.Z.shape[1]), 0.0)
+    point = _best_intercept(problem, 0.0, np.zeros(problem.features.n_features), 0.0)
     return _largest_pull(problem, point)
 
 
@@ -94,19 +64,27 @@ def solve_path(problem: Problem, alphas: FloatArray, tol: float, max_iter: int) 
     A gap is relative to the loss of the best constant. `tol` bounds it unless `max_iter` rounds are not enough, or
     rounding hides what further rounds gain.
     """
-    point = _best_intercept(problem, 0.0, np.zeros(problem.Z.shape[1]), 0.0)
+    point = _best_intercept(problem, 0.0, np.zeros(problem.features.n_features), 0.0)
     null_loss = max(point.objective, np.finfo(np.float64).tiny)
-    solutions, gaps, rounds, damping = [], [], [], 1e-3
+    solutions = []
+    gaps = []
+    rounds = []
+    damping = 1e-3
     for alpha in alphas:
         point = _best_intercept(problem, point.intercept, point.weights, alpha)
         gap = _duality_gap(problem, point, alpha) / null_loss
-        n_rounds, n_idle, least_objective, least_gap = 0, 0, point.objective, gap
+        n_rounds = 0
+        n_idle = 0
+        least_objective = point.objective
+        least_gap = gap
         while gap > tol and n_rounds < max_iter and n_idle < MAX_IDLE_ROUNDS:
             point, damping = _descend(problem, point, alpha, damping)
             gap = _duality_gap(problem, point, alpha) / null_loss
             gains = point.objective < least_objective or gap < least_gap
-            n_rounds, n_idle = n_rounds + 1, 0 if gains else n_idle + 1
-            least_objective, least_gap = min(point.objective, least_objective), min(gap, least_gap)
+            n_rounds += 1
+            n_idle = 0 if gains else n_idle + 1
+            least_objective = min(point.objective, least_objective)
+            least_gap = min(gap, least_gap)
         solutions.append(point)
         gaps.append(gap)
         rounds.append(n_rounds)
@@ -124,11 +102,11 @@ def _evaluate(problem: Problem, intercept: float, weights: FloatArray, alpha: fl
 
 def _linear(problem: Problem, weights: FloatArray) -> FloatArray:
     support = np.flatnonzero(weights)
-    return problem.Z[:, support] @ weights[support]
+    return problem.features.combine(support, weights[support])
 
 
 def _gradient(problem: Problem, point: Point) -> FloatArray:
-    return problem.Z.T @ (problem.weight * (point.above - point.below))
+    return problem.features.pull(problem.weight * (point.above - point.below))
 
 
 def _largest_pull(problem: Problem, point: Point) -> float:
@@ -138,7 +116,7 @@ def _largest_pull(problem: Problem, point: Point) -> float:
     size, so it may be off by EPS however small it is; each product and the sum add the like of EPS times their sizes.
     """
     pull = np.abs(_gradient(problem, point))
-    rounding = 16 * EPS * (np.abs(problem.Z).T @ (problem.weight * (1 + point.above + point.below)))
+    rounding = 16 * EPS * problem.features.reach(problem.weight * (1 + point.above + point.below))
     return float(pull[pull > rounding].max(initial=0.0))
 
 
@@ -200,18 +178,17 @@ def _descend(problem: Problem, point: Point, alpha: float, damping: float) -> tu
     # Few at a time: most weights that are pulled now will not be once the first of them have moved.
     violators = np.argsort(-violation, kind="stable")[: 10 + len(support)]
     working = np.sort(np.append(support, violators[violation[violators] > 0]))
-    Z, start = problem.Z[:, working], np.append(point.intercept, point.weights[working])
+    start = np.append(point.intercept, point.weights[working])
     sign = np.where(start[1:] == 0, -np.sign(gradient[working]), np.sign(start[1:]))
     slope = np.append(problem.weight @ (point.above - point.below), gradient[working] + alpha * sign)
     active = problem.weight * ((point.above > 0).astype(np.float64) + (point.below > 0))
-    rows = np.flatnonzero(active)
-    design = np.column_stack([np.ones(len(rows)), Z[rows]])
-    hessian = design.T @ (active[rows, np.newaxis] * design)
+    hessian = problem.features.gram(working, active)
     hessian[np.diag_indices_from(hessian)] += damping
     step = _minimise_quadratic(hessian, slope, start, np.append(0.0, sign)) - start
     tilt = alpha * float(sign @ step[1:])
     linear = _linear(problem, point.weights)
-    size = _line_minimum(problem, linear + point.intercept, Z @ step[1:] + step[0], tilt, (0.0, 1.0, 1.0))
+    direction = problem.features.combine(working, step[1:]) + step[0]
+    size = _line_minimum(problem, linear + point.intercept, direction, tilt, (0.0, 1.0, 1.0))
     weights = point.weights.copy()
     weights[working] += size * step[1:]
     damping = np.clip(damping * (0.1 if size > 0.5 else 4.0 if size < 0.1 else 1.0), 1e-10, 1.0)
@@ -223,7 +200,8 @@ def _minimise_quadratic(hessian: FloatArray, slope: FloatArray, start: FloatArra
 
     A sign of 0 is a free coordinate. Coordinates that reach 0 on the way to the minimum stay there.
     """
-    position, free = start.copy(), np.ones(len(start), np.bool_)
+    position = start.copy()
+    free = np.ones(len(start), np.bool_)
     while True:
         here = slope + hessian @ (position - start)
         target = position.copy()
@@ -234,4 +212,5 @@ def _minimise_quadratic(hessian: FloatArray, slope: FloatArray, start: FloatArra
         reach = position[crossing] / (position[crossing] - target[crossing])
         position += reach.min() * (target - position)
         stuck = crossing[reach <= reach.min()]
-        position[stuck], free[stuck] = 0.0, False
+        position[stuck] = 0.0
+        free[stuck] = False

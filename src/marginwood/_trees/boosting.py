@@ -20,12 +20,19 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._support.checks import check_count, check_number, check_positive
+from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.rules import Rules
 from marginwood._trees.stages import Fitted, StagePath, grow_stages
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._validation import check_early_stopping, check_validation, hold_out
+from marginwood._validation import (
+    BOOSTER_NAMES,
+    VALIDATION_NAMES,
+    check_early_stopping,
+    check_validation,
+    hold_out,
+)
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import Loss, optimal_constant
 
@@ -115,6 +122,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
 
+    @hint(BOOSTER_NAMES)
     def __init__(
         self,
         n_estimators: int = 100,
@@ -152,6 +160,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
 
+    @hint(VALIDATION_NAMES)
     @all_or_nothing
     def fit(
         self,
@@ -248,7 +257,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         return min(scores[-patience:]) >= (1 - self.tol) * min(scores[:-patience])
 
     def _rules(self) -> Rules:
-        check_early_stopping("n_iter_no_change", self.n_iter_no_change, self.validation_fraction)
+        check_early_stopping(self.n_iter_no_change, self.validation_fraction)
         check_count("n_estimators", self.n_estimators, 1)
         check_positive("learning_rate", self.learning_rate)
         check_number("subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1)

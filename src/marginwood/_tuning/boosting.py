@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._support.checks import check_count
+from marginwood._support.hints import hint
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._tuning.estimator import EnsembleSearchCV
 from marginwood._tuning.search import Point
+from marginwood._validation import BOOSTER_NAMES
 from marginwood.intervals import FloatArray
 from marginwood.losses import LOSSES
 
@@ -114,6 +116,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     (3, True)
     """
 
+    @hint(BOOSTER_NAMES)
     def __init__(
         self,
         n_estimators: int = 1000,

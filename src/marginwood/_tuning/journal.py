@@ -19,11 +19,13 @@ import os
 import socket
 import sys
 import threading
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
+from scipy.sparse import issparse
 
 from marginwood._support.notices import warn
 from marginwood._version import __version__
@@ -34,9 +36,10 @@ FORMAT = "marginwood journal 2"
 
 
 def digest(*arrays: Any) -> str:
-    """A fingerprint of the values, shapes and types of arrays."""
+    """A fingerprint of the values, shapes and types of arrays; a sparse matrix by rows counts as its parts."""
     fingerprint = hashlib.blake2b(digest_size=16)
-    for array in map(np.ascontiguousarray, arrays):
+    parts = [(a.shape, a.indptr, a.indices, a.data) if issparse(a) else (a,) for a in arrays]
+    for array in map(np.ascontiguousarray, chain.from_iterable(parts)):
         fingerprint.update(f"{array.dtype.str}{array.shape}".encode())
         fingerprint.update(array.data.cast("B") if array.size else b"")
     return fingerprint.hexdigest()

@@ -143,12 +143,13 @@ class L1IntervalRegressionCV(SearchCV):
         largest = task.largest_penalty() or task.scale
         return np.geomspace(largest, largest * LAST_SHARE, check_count("n_alphas", self.n_alphas, 1))
 
-    def _check_features(self, X: Any, *, reset: bool = False) -> FloatArray:
+    def _check_features(self, X: Any, *, reset: bool = False) -> Any:
         return check_finite_features(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
+        tags.input_tags.sparse = True
         return tags
 
     @property

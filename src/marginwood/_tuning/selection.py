@@ -19,7 +19,7 @@ def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArra
     """Numbers of the rows to train on and to test on, of positive weight, for each fold."""
     splits = []
     for number, split in enumerate(make_splitter(cv).split(rows.X, rows.intervals, groups)):
-        train, test = (np.arange(len(rows.X))[part] for part in split)
+        train, test = (np.arange(len(rows.intervals))[part] for part in split)
         train, test = train[rows.weight[train] > 0], test[rows.weight[test] > 0]
         if not np.isfinite(rows.intervals[train]).any():
             raise ValueError(f"cv: no training row of fold {number} has a finite limit and a positive weight.")

@@ -70,7 +70,8 @@ def weighted_turnbull(
 
 def _blocks(offsets: IntArray) -> Iterator[tuple[int, int]]:
     """Ranges of queries that have about `BLOCK_ENTRIES` entries together, or are alone."""
-    start, n_queries = 0, len(offsets) - 1
+    start = 0
+    n_queries = len(offsets) - 1
     while start < n_queries:
         stop = int(np.searchsorted(offsets, offsets[start] + BLOCK_ENTRIES, side="right")) - 1
         stop = min(max(stop, start + 1), n_queries)

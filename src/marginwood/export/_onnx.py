@@ -119,12 +119,14 @@ def _aggregate(ensemble: Ensemble, make_node: Any) -> tuple[dict[str, Any], list
         make_node("Add", ["number", "first"], ["place"]),
         make_node("Gather", ["values", "place"], ["value"]),
     ]
-    summed, n_summed = "value", len(trees)
+    summed = "value"
+    n_summed = len(trees)
     if aggregation == "median":
         constants |= {"n_trees": np.array([len(trees)]), "middle": np.array([(len(trees) - 1) // 2, len(trees) // 2])}
         nodes.append(make_node("TopK", ["value", "n_trees"], ["ascending", "order"], axis=1, largest=0))
         nodes.append(make_node("Gather", ["ascending", "middle"], ["middles"], axis=1))
-        summed, n_summed = "middles", 2
+        summed = "middles"
+        n_summed = 2
     nodes.append(make_node("ReduceSum", [summed, "columns"], ["sum"], keepdims=0))
     if aggregation == "sum":
         nodes.append(make_node("Add", ["init", "sum"], ["prediction"]))

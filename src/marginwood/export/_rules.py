@@ -145,7 +145,8 @@ def leaf_conditions(
 
 def _narrow(condition: Condition, threshold: float, goes_left: bool, missing_goes_left: bool) -> Condition:
     """A condition and that of one side of a split."""
-    missing, above = condition.missing and goes_left == missing_goes_left, condition.above
+    missing = condition.missing and goes_left == missing_goes_left
+    above = condition.above
     if goes_left:
         return condition._replace(at_most=min(condition.at_most, threshold), missing=missing)
     return condition._replace(above=threshold if above is None else max(above, threshold), missing=missing)

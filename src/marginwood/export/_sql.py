@@ -83,7 +83,8 @@ def _case(tree: IntervalTree, columns: list[str]) -> str:
 
 def _predicate(condition: Condition) -> str:
     """``column <= at_most``, where SQL cannot write infinities. NULL is not at most anything."""
-    column, at_most = condition.feature, condition.at_most
+    column = condition.feature
+    at_most = condition.at_most
     if at_most == math.inf:
         numbers = f"{column} IS NOT NULL"
     elif at_most == -math.inf:

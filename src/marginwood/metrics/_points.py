@@ -178,7 +178,8 @@ def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
     # The score has no unit, so limits are brought near 1, where their squares neither vanish nor overflow.
     exponent = np.frexp(np.abs(intervals[np.isfinite(intervals)]).max(initial=0.0))[1]
-    intervals, prediction = np.ldexp(intervals, -exponent), np.ldexp(prediction, -exponent)
+    intervals = np.ldexp(intervals, -exponent)
+    prediction = np.ldexp(prediction, -exponent)
     error = np.average(hinge_loss(intervals, prediction), weights=weight)
     if error == 0:
         return 1.0

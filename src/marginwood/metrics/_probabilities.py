@@ -176,7 +176,8 @@ def _tail_integral(
     near = np.where(counted, near, 0.0)
     most = np.where(counted, evaluate(distribution, tail.probability, near), 0.0)
     rest = evaluate(distribution, other.probability, near)
-    least, beyond = np.zeros(len(near)), np.zeros(len(near))
+    least = np.zeros(len(near))
+    beyond = np.zeros(len(near))
     if np.isfinite(far):
         least = np.minimum(evaluate(distribution, tail.probability, np.full(len(near), far)), most)
         beyond = np.where(counted, least**2 * np.abs(near - far), 0.0)

@@ -18,7 +18,8 @@ __all__ = ["plot_quantiles", "plot_survival", "plot_turnbull"]
 
 N_TIMES = 256
 MOST_NAMED = 10  # curves with a colour and a name each
-N_GRID, MOST_ROWS = 40, 100  # values of a feature, and rows that are averaged at each
+N_GRID = 40  # values of a feature
+MOST_ROWS = 100  # that are averaged at each
 
 
 def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:

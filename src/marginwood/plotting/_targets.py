@@ -108,7 +108,8 @@ def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
     from matplotlib.path import Path
 
     lower, upper = intervals.T
-    is_exact, is_bar = lower == upper, np.isfinite(intervals).all(axis=1) & (lower < upper)
+    is_exact = lower == upper
+    is_bar = np.isfinite(intervals).all(axis=1) & (lower < upper)
     # Thin lines keep many rows apart.
     width = min(1.4, max(0.2, 400 / len(x)))
     style = {"color": INTERVAL, "alpha": 0.8, "rasterized": len(x) > MOST_VECTORS}
@@ -172,7 +173,8 @@ def plot_cost(
     intervals = check_intervals(y)
     weight = check_sample_weight(sample_weight, len(intervals))
     weight = np.ones(len(intervals)) if weight is None else weight
-    intervals, weight = intervals[weight > 0], weight[weight > 0]
+    intervals = intervals[weight > 0]
+    weight = weight[weight > 0]
     check_loss(loss, margin)
     starts = np.unique(breakpoints(intervals, margin))
     starts = starts[np.isfinite(starts)]

@@ -13,30 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import LARGEST_SEED, IntervalRegressorMixin, Rows, all_or_nothing, check_features, check_rows
 from marginwood._support.checks import check_count, check_positive
+from marginwood._support.hints import hint
 from marginwood._support.notices import warn
-from marginwood._validation import check_early_stopping, check_validation, hold_out
+from marginwood._validation import (
+    BOOSTER_NAMES,
+    VALIDATION_NAMES,
+    check_early_stopping,
+    check_validation,
+    hold_out,
+)
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
 from marginwood.xgb._boosters import import_xgboost
-from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance
+from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance, unit_factor
+from marginwood.xgb._parameters import ALIASES, PASSED_ON, check_xgb_params
 
 __all__ = ["XGBIntervalRegressor"]
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
-# Parameters that XGBoost knows by the same name.
-XGB_PARAMETERS = (
-    "learning_rate",
-    "min_child_weight",
-    "subsample",
-    "colsample_bytree",
-    "gamma",
-    "reg_alpha",
-    "reg_lambda",
-    "max_bin",
-    "tree_method",
-    "device",
-)
 
 
 def as_features(X: Any) -> Any:
@@ -53,8 +48,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     ----------
     n_estimators : int, default=100
         Number of rounds; with early stopping the largest number.
-    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
-        The distance to the interval, or its square.
+    loss : {"linear_hinge", "squared_hinge"} or IntervalObjective, default="squared_hinge"
+        The distance to the interval, or its square. An objective is used as it is, with its own margin, scale and
+        factor, and penalties then have the units of its slopes; a class derived from it may compute others.
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target.
     learning_rate : float, default=0.3
@@ -79,11 +75,11 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         How XGBoost grows trees.
     device : str, default="cpu"
         Where; ``"cuda"`` for a GPU.
-    early_stopping_rounds : int, default=None
+    n_iter_no_change : int, default=None
         Stop when the validation loss, without margin, has not fallen for this many rounds, and keep the
         rounds up to the best one.
     validation_fraction : float, default=0.1
-        Share of the rows to hold out. Only with `early_stopping_rounds`, and if `fit` is not given validation data.
+        Share of the rows to hold out. Only with `n_iter_no_change`, and if `fit` is not given validation data.
     n_jobs : int, default=None
         Threads; None for one, -1 for all processors.
     random_state : int, RandomState instance or None, default=None
@@ -91,7 +87,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     verbose : int, default=0
         Print the validation loss every so many rounds.
     xgb_params : dict, default=None
-        Any other parameters of XGBoost.
+        Other parameters of XGBoost, such as ``{"max_leaves": 31, "grow_policy": "lossguide"}``. What has an argument
+        above, and what would make another model, is refused.
 
     Attributes
     ----------
@@ -122,11 +119,12 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
+    @hint(BOOSTER_NAMES | ALIASES)
     def __init__(
         self,
         n_estimators: int = 100,
         *,
-        loss: Loss = "squared_hinge",
+        loss: Loss | IntervalObjective = "squared_hinge",
         margin: float = 0.0,
         learning_rate: float = 0.3,
         max_depth: int | None = 6,
@@ -139,7 +137,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         max_bin: int = 256,
         tree_method: str = "hist",
         device: str = "cpu",
-        early_stopping_rounds: int | None = None,
+        n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -160,13 +158,14 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         self.max_bin = max_bin
         self.tree_method = tree_method
         self.device = device
-        self.early_stopping_rounds = early_stopping_rounds
+        self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.xgb_params = xgb_params
 
+    @hint(VALIDATION_NAMES)
     @all_or_nothing
     def fit(
         self,
@@ -206,7 +205,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         training = check_rows(X, y, sample_weight)
         validation = check_validation(self, X_val, y_val, sample_weight_val)
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
-        if validation is None and self.early_stopping_rounds is not None:
+        if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
         arguments = self._arguments(training.intervals, training.weight, seed, stops=validation is not None)
         data = self._as_matrix(training)
@@ -228,26 +227,38 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
         if weight is not None:
             self._check_weights(weight)
-        constant = optimal_constant(intervals, loss=self.loss, margin=self.margin, sample_weight=weight).value
-        scale = typical_distance(intervals, weight)
+        objective = self._objective(intervals, weight)
+        best = optimal_constant(intervals, loss=objective.loss, margin=objective.margin, sample_weight=weight)
         parameters = {
-            **{name: getattr(self, name) for name in XGB_PARAMETERS},
+            **{name: getattr(self, name) for name in PASSED_ON},
             "max_depth": 0 if self.max_depth is None else self.max_depth,  # XGBoost's word for no bound
-            "base_score": constant,
+            "base_score": best.value,
             "seed": seed,
             "disable_default_eval_metric": True,
             "nthread": self._n_threads(),
-            **(self.xgb_params or {}),
+            **check_xgb_params(self.xgb_params, self.get_params(deep=False)),
         }
-        factor = bring_to_unit(parameters, scale)
+        if objective is not self.loss:
+            bring_to_unit(parameters, objective)
         return {
             "params": parameters,
             "num_boost_round": self.n_estimators,
-            "obj": IntervalObjective(self.loss, self.margin, scale, factor),
-            "custom_metric": IntervalMetric(self.loss),
-            "early_stopping_rounds": self.early_stopping_rounds if stops else None,
+            "obj": objective,
+            "custom_metric": self._metric(),
+            "early_stopping_rounds": self.n_iter_no_change if stops else None,
             "verbose_eval": self.verbose or False,
         }
+
+    def _objective(self, intervals: FloatArray, weight: FloatArray | None) -> IntervalObjective:
+        """The user's, or one for which gains are near 1."""
+        if isinstance(self.loss, IntervalObjective):
+            return self.loss
+        scale = typical_distance(intervals, weight)
+        return IntervalObjective(self.loss, self.margin, scale, unit_factor(scale))
+
+    def _metric(self) -> IntervalMetric:
+        """The validation loss: without margin, so that models of different margins compare."""
+        return IntervalMetric(self.loss.loss if isinstance(self.loss, IntervalObjective) else self.loss)
 
     def _n_threads(self) -> int:
         """How many threads XGBoost may use; more than there are processors would only wait for each other."""
@@ -255,23 +266,28 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
     def _finish(self, booster: Any, history: dict[str, Any]) -> XGBIntervalRegressor:
         """Keep the best rounds."""
-        if self.early_stopping_rounds is not None:
+        if self.n_iter_no_change is not None:
             booster = booster[: booster.best_iteration + 1]
         self.booster_ = booster
         self.n_estimators_ = booster.num_boosted_rounds()
-        self.validation_score_ = np.array(history.get("validation", {}).get(IntervalMetric(self.loss).name, []))
+        self.validation_score_ = np.array(history.get("validation", {}).get(self._metric().name, []))
         return self
 
     def _check_weights(self, weight: FloatArray) -> None:
         if weight.max() > LARGEST_FEATURE:
             raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
-        total, least = weight.sum(), self.min_child_weight
+        total = weight.sum()
+        least = self.min_child_weight
         if total < 2 * least <= len(weight):
             needed = f"a split needs twice min_child_weight={least:g}"
             warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
 
     def _check_parameters(self) -> None:
-        check_loss(self.loss, self.margin)
+        if not isinstance(self.loss, IntervalObjective):
+            check_loss(self.loss, self.margin)
+        elif self.margin != 0:
+            raise ValueError(f"margin: expected 0 beside an objective, which has its own; got {self.margin!r}.")
+        check_xgb_params(self.xgb_params, self.get_params(deep=False))
         check_positive("learning_rate", self.learning_rate)
         check_count("n_estimators", self.n_estimators, 1)
         if self.max_depth is not None:
@@ -281,7 +297,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             check_count("verbose", self.verbose, 0)
         if self.n_jobs is not None:
             check_count("n_jobs", self.n_jobs, -1)
-        check_early_stopping("early_stopping_rounds", self.early_stopping_rounds, self.validation_fraction)
+        check_early_stopping(self.n_iter_no_change, self.validation_fraction)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row.
@@ -298,7 +314,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = as_features(check_features(self, X))
-        booster, n_threads = self.booster_, self._n_threads()
+        booster = self.booster_
+        n_threads = self._n_threads()
         # A booster that was loaded would take all processors. Setting is not safe in threads, so it is done once.
         if getattr(booster, "n_threads", None) != n_threads:
             booster.set_param({"nthread": n_threads})

@@ -28,15 +28,7 @@ __all__ = ["IntervalMetric", "IntervalObjective"]
 Float32Array = npt.NDArray[np.float32]
 
 # Parameters of XGBoost that it compares with slopes, curvatures or gains; these have the target's unit to this power.
-UNITS = {
-    "reg_lambda": 0,
-    "lambda": 0,
-    "min_child_weight": 0,
-    "reg_alpha": 1,
-    "alpha": 1,
-    "gamma": 2,
-    "min_split_loss": 2,
-}
+UNITS = {"reg_lambda": 0, "min_child_weight": 0, "reg_alpha": 1, "gamma": 2}
 LARGEST_SCALE = 1e12
 
 # Share of `scale` below which the curvature of the linear hinge grows no more.
@@ -86,7 +78,10 @@ class IntervalObjective:
         self, loss: Loss = "squared_hinge", margin: float = 0.0, scale: float = 1.0, factor: float = 1.0
     ) -> None:
         check_loss(loss, margin)
-        self.loss, self.margin, self.scale, self.factor = loss, float(margin), np.float32(scale), np.float32(factor)
+        self.loss = loss
+        self.margin = float(margin)
+        self.scale = np.float32(scale)
+        self.factor = np.float32(factor)
 
     def __call__(self, prediction: Float32Array, data: Any) -> tuple[Float32Array, Float32Array]:
         """Slope and curvature of every row's loss, times its weight and the factor."""
@@ -128,7 +123,8 @@ class IntervalMetric:
 
     def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:
         check_loss(loss, margin)
-        self.loss, self.margin = loss, float(margin)
+        self.loss = loss
+        self.margin = float(margin)
 
     @property
     def name(self) -> str:
@@ -156,20 +152,24 @@ def typical_distance(intervals: FloatArray, weight: FloatArray | None) -> float:
     weight = np.ones(len(intervals)) if weight is None else weight
     row, side = np.nonzero(np.isfinite(intervals) & (weight > 0)[:, np.newaxis])
     order = np.argsort(intervals[row, side])
-    limits, share = intervals[row, side][order], np.cumsum(weight[row][order])
+    limits = intervals[row, side][order]
+    share = np.cumsum(weight[row][order])
     first, third = np.searchsorted(share, np.array([0.25, 0.75]) * share[-1])
     distance = limits[third] - limits[first] or limits[-1] - limits[0]
     return float(distance) if distance > 0 else 1.0
 
 
-def bring_to_unit(parameters: dict[str, Any], scale: float) -> float:
-    """The `factor` of an objective for which gains are near 1; the parameters change so that nothing else does."""
+def unit_factor(scale: float) -> float:
+    """The `factor` of an objective for which gains are near 1: about 1 / scale**2, and exact to multiply by."""
     if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
         raise ValueError(
             f"y: a typical distance between limits is {scale:g}, but XGBoost computes with 32-bit floats. Divide y by "
             "a number of that size."
         )
-    factor = float(np.ldexp(1.0, -2 * np.frexp(scale)[1]))  # about 1 / scale**2, and exact to multiply by
+    return float(np.ldexp(1.0, -2 * np.frexp(scale)[1]))
+
+
+def bring_to_unit(parameters: dict[str, Any], objective: IntervalObjective) -> None:
+    """Change parameters so that they mean the same whatever scale and factor the objective has."""
     for name in parameters.keys() & UNITS.keys():
-        parameters[name] = parameters[name] * factor * scale ** UNITS[name]
-    return factor
+        parameters[name] = parameters[name] * float(objective.factor) * float(objective.scale) ** UNITS[name]
