@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._linear.l1 import L1IntervalRegression, check_finite_features
+from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_choice, check_count
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
-from marginwood.intervals import FloatArray, as_numbers
+from marginwood.intervals import FloatArray
 
 __all__ = ["L1IntervalRegressionCV"]
 

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._baselines.transformation import TransformationTree, check_significance
+from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_choice
 from marginwood._trees.table import IntervalTree, TreeReader
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
-from marginwood.intervals import FloatArray, as_numbers
+from marginwood.intervals import FloatArray
 
 __all__ = ["TransformationTreeCV"]
 

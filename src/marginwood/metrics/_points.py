@@ -10,13 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from marginwood.intervals import (
-    FloatArray,
-    as_numbers,
-    check_intervals,
-    check_sample_weight,
-    raise_first,
-)
+from marginwood._support.arrays import as_numbers, raise_first
+from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import Loss, hinge_loss, optimal_constant
 
 __all__ = [
