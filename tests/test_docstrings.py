@@ -2,9 +2,11 @@
 
 import importlib
 import inspect
+from pathlib import Path
 
 import pytest
-from numpydoc.validate import validate
+from numpydoc.docscrape import get_doc_object
+from numpydoc.validate import Validator, validate
 
 MODULES = [
     "",
@@ -53,6 +55,40 @@ def test_public_docstrings_agree_with_signatures(name):
     module = importlib.import_module(f"marginwood{name}")
     errors = [error for path in members(module) for error in find_errors(path)]
     assert not errors, "\n" + "\n".join(errors)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_docstring_with_a_margin_says_that_exact_rows_have_none(name):
+    module = importlib.import_module(f"marginwood{name}")
+    texts = {(path, name): text for path in members(module) for name, text in described_parameters(path).items()}
+    margins = {place: text for place, text in texts.items() if place[1] in ("margin", "margins")}
+    assert [place for place, text in margins.items() if "``lower == upper`` have no margin" not in text] == []
+
+
+def described_parameters(path):
+    """What the docstring of an object says of each of its parameters."""
+    documented = Validator(get_doc_object(Validator._load_obj(path))).doc_all_parameters
+    return {name: " ".join(lines) for name, (_, lines) in documented.items()}
+
+
+def read_api():
+    """The objects that the page of the API lists."""
+    listed, module = set(), None
+    for line in (Path(__file__).parents[1] / "docs" / "api.rst").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = importlib.import_module(line.split()[-1])
+        elif line.startswith("   ") and not line.startswith("   :") and " " not in line.strip():
+            listed.add(id(getattr(module, line.strip())))
+        elif line.startswith(".. py:data:: "):
+            listed.add(id(getattr(module, line.split()[-1])))
+    return listed
+
+
+@pytest.mark.parametrize("name", [*MODULES, ".intervals", ".model_selection"])
+def test_the_page_of_the_api_lists_everything_public(name):
+    module = importlib.import_module(f"marginwood{name}")
+    missing = [member for member in module.__all__ if id(getattr(module, member)) not in read_api()]
+    assert not missing, f"docs/api.rst does not list {missing}"
 
 
 def swapped(first, second):
