@@ -94,7 +94,7 @@ def interval_hinge_loss(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 

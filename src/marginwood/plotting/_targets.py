@@ -152,7 +152,7 @@ def plot_cost(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     sample_weight : array-like of shape (n_samples,) or number, default=None
         Weights of the rows.
     ax : matplotlib axes, default=None

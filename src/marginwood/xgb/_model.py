@@ -53,7 +53,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         The distance to the interval, or its square. An objective is used as it is, with its own margin, scale and
         factor, and penalties then have the units of its slopes; a class derived from it may compute others.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie, in units of the target.
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin.
     learning_rate : float, default=0.3
         Factor of each tree.
     max_depth : int, default=6

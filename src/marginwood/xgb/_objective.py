@@ -62,7 +62,8 @@ class IntervalObjective:
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie, in units of the target. Rows with equal bounds have none.
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin.
     scale : float, default=1.0
         A typical distance between targets, in their units; it only matters for the linear hinge.
     factor : float, default=1.0
@@ -116,7 +117,7 @@ class IntervalMetric:
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
 
     Examples
     --------
