@@ -1,14 +1,11 @@
 """XGBoost on chunks of rows: the same model, and memory that does not grow with them."""
 
-import subprocess
-import sys
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from conftest import PATIENCE
 from marginwood.xgb import XGBIntervalRegressor
 
 xgboost = pytest.importorskip("xgboost", reason="XGBoost is optional")
@@ -29,7 +26,7 @@ def regressor(**parameters):
 
 def chunks(*arrays):
     """Those rows of some arrays, in four parts."""
-    return [tuple(array[start:stop] for array in arrays) for start, stop in zip(STARTS, STARTS[1:], strict=False)]
+    return [tuple(array[start:stop] for array in arrays) for start, stop in pairwise(STARTS)]
 
 
 @pytest.mark.parametrize("loss", ["linear_hinge", "squared_hinge"])
@@ -115,36 +112,3 @@ def test_chunks_that_change_are_told(tmp_path, later):
 def test_chunks_need_bins():
     with pytest.raises(ValueError, match="tree_method: expected one of 'hist', got 'exact'"):
         regressor(tree_method="exact").fit_chunks(chunks(X, y))
-
-
-PROGRAM = """
-import resource, sys
-import numpy as np
-from marginwood.xgb import XGBIntervalRegressor
-
-n_chunks, n_rows, n_features = int(sys.argv[1]), 5000, 100
-
-def chunks():
-    for number in range(n_chunks):
-        rng = np.random.default_rng(number)
-        X = rng.normal(size=(n_rows, n_features))
-        yield X, np.column_stack([X[:, 0] - 1, X[:, 0] + 1])
-
-XGBIntervalRegressor(3, n_jobs=1, max_depth=3).fit_chunks(chunks, cache_dir=sys.argv[2])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="kilobytes are counted as Linux does")
-def test_memory_does_not_grow_with_the_chunks(tmp_path):
-    peaks = []
-    for n_chunks in (4, 40):
-        command = [sys.executable, "-c", PROGRAM, str(n_chunks), str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
-        peaks.append(1024 * int(done.stdout))
-    n_more_rows = 36 * 5000
-    n_bytes_of_features = n_more_rows * 100 * 8
-    # Bounds, predictions, slopes and curvatures stay in memory; bins are files, which are mapped into it.
-    assert peaks[1] - peaks[0] < n_more_rows * (100 + 100)
-    assert peaks[1] - peaks[0] < n_bytes_of_features / 4
-    assert list(Path(tmp_path).iterdir()) == []

@@ -33,11 +33,15 @@ __all__ = [
     "add_data",
     "add_features",
     "add_target",
+    "count_kinds",
     "encodes_text",
+    "feature_names",
     "name_kinds",
+    "named_target",
     "open_features",
     "read_data",
     "read_data_for",
+    "read_target",
 ]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
@@ -149,8 +153,8 @@ def read_data(
         features = targets = read_table(args.data)
     if not len(targets):
         raise DataError(f"{targets.source}: no rows below the header")
-    y = _read_target(targets, target)
-    names = _feature_names(args, features, target.values() if features is targets else ())
+    y = read_target(targets, target)
+    names = feature_names(args, features, target.values() if features is targets else ())
     X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
     log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
     swap = find_swap(y)
@@ -192,7 +196,7 @@ def _read_folds(folder: Path, n_rows: int) -> IntArray:
     return check_folds(table.numbers(table.names[:1]), table.source)
 
 
-def _read_target(table: Table, target: dict[str, str]) -> FloatArray:
+def read_target(table: Table, target: dict[str, str]) -> FloatArray:
     try:
         if "value" in target:
             return _read_measurements(table, target)
@@ -244,7 +248,7 @@ def name_kinds(counts: dict[str, int]) -> str:
     return ", ".join(f"{n_rows} {kind.replace('uncensored', 'un-censored')}" for kind, n_rows in counts.items())
 
 
-def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:
+def feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:
     """Names of the columns to learn from."""
     unknown = [name for name in args.drop if name not in table.places]
     if unknown:

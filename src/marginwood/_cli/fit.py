@@ -3,6 +3,7 @@
 Example:
   marginwood fit train.csv --lower low --upper high --margin 0.5 --out tree.mw
   marginwood fit patients.csv --time days --event died --drop id --model forest --out forest.mw
+  marginwood fit large.parquet --lower low --upper high --model xgb --chunk-rows 1000000 --out model.mw
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import logging
 
+from marginwood._cli.chunks import add_chunks, fit_chunks
 from marginwood._cli.data import add_data, add_features, add_target, read_data
 from marginwood._cli.models import add_model, fit_model, given_options, make_model
 from marginwood._persistence import save
@@ -24,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     add_target(parser)
     add_features(parser)
+    add_chunks(parser)
     add_model(parser)
 
 
@@ -31,6 +34,11 @@ def run(args: argparse.Namespace) -> None:
     """Read, train, save."""
     model = make_model(args.model, given_options(args), verbose=int(not args.quiet))
     check_place(args.out)
+    if args.chunk_rows is not None:
+        model, notes = fit_chunks(model, args)
+        save(model, args.out, notes=notes)
+        log.info("%s: saved", args.out)
+        return
     data = read_data(args)
     model = fit_model(model, data.X, data.y, data.names)
     save(model, args.out, notes=data.notes())

@@ -233,8 +233,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     ) -> XGBIntervalRegressor:
         """Train the booster on data larger than memory.
 
-        XGBoost bins the features chunk by chunk into files, a byte per cell. In memory are one chunk at a time, and
-        about 60 bytes per row: bounds, predictions, slopes and curvatures.
+        XGBoost bins the features chunk by chunk into files, a byte per cell. In memory are one chunk at a time, about
+        100 bytes per row (bounds, predictions, slopes, curvatures), and while bins are made some megabytes per feature.
 
         Parameters
         ----------
