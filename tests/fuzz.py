@@ -21,12 +21,13 @@ import_module(f"{__package__}.conftest" if __package__ else "conftest")  # where
 from marginwood import optimal_costs  # noqa: E402
 from marginwood._core import prefixes  # noqa: E402
 from marginwood._core.anchor import anchor_values  # noqa: E402
-from marginwood._core.grow import Options  # noqa: E402
 from marginwood._core.nodes import LEAF, parents  # noqa: E402
 from marginwood._core.order import sort_features  # noqa: E402
 from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, scaled  # noqa: E402
 from marginwood._core.prune import SQUARED_DISTANCE, path_losses  # noqa: E402
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set  # noqa: E402
+from marginwood._core.samples import centre_of  # noqa: E402
+from marginwood._core.search import Options  # noqa: E402
 from marginwood._trees.pruning import geometric_means, pruning_path  # noqa: E402
 from marginwood.losses import breakpoints, optimal_constant  # noqa: E402
 
@@ -181,7 +182,8 @@ def solve_by_descent(problem):
     ranks_of = np.zeros((len(problem.y), 2), dtype=np.int32)
     n_limits, n = len(limits.in_order), len(problem.y)
     points = np.full((n_limits + N_SENTINELS, 2), np.nan)
-    prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
+    centre = centre_of(limits.in_order, limits.breakpoints)
+    prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
     points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
     found = prefixes.Results(np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
     prefixes.solve_by_descent(ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[problem.loss], found)

@@ -51,6 +51,7 @@ def test_what_cannot_be_read_in_chunks_is_told(call, tmp_path):
     wrong = [
         ((data, "--lower", "low", "--chunk-rows", "5"), 2, "--chunk-rows goes with --model xgb, got tree"),
         ((data, *TARGET, "--chunk-rows", "0"), 2, "--chunk-rows: expected a whole number >= 1, got 0"),
+        ((data, *TARGET, "--chunk-rows", "5", "--log"), 2, "--chunk-rows goes with --model xgb alone"),
         ((data, "--model", "xgb", "--chunk-rows", "5"), 2, "name the target's columns"),
         (("-", *TARGET, "--chunk-rows", "5"), 2, "--chunk-rows: expected a Parquet file, got -"),
         ((table, *TARGET, "--chunk-rows", "5"), 1, "--chunk-rows reads Parquet files, and this is none"),
@@ -58,7 +59,7 @@ def test_what_cannot_be_read_in_chunks_is_told(call, tmp_path):
         (
             (data, "--lower", "high", "--upper", "low", "--model", "xgb", "--drop", "id", "--chunk-rows", "5"),
             1,
-            "chunk 0",
+            "They look swapped",
         ),
     ]
     for arguments, expected, message in wrong:
@@ -98,6 +99,19 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     # Bounds, predictions and slopes of all rows stay in memory, a tenth of the features here.
     n_more_bytes = 48_000 * n_features * 8
     assert peaks[1] - peaks[0] < n_more_bytes / 3
+
+
+def test_chunks_may_have_weights(call, tmp_path):
+    data = write(tmp_path / "rows.parquet", 200, 3, digits=1)
+    weights = pl.Series("w", np.random.default_rng(1).uniform(0.5, 2.0, 200))
+    pl.read_parquet(data).with_columns(weights).write_parquet(data)
+    options = (*TARGET, "--drop", "id", "--weight", "w", "--n-estimators", "5", "--seed", "1")
+    assert call("fit", data, *options, "--chunk-rows", 70, "--out", tmp_path / "chunks.mw")[0] == 0
+    assert call("fit", data, *options, "--out", tmp_path / "whole.mw")[0] == 0
+    chunked, whole = (marginwood.load(tmp_path / f"{name}.mw") for name in ("chunks", "whole"))
+    assert chunked.feature_names_in_.tolist() == ["x0", "x1", "x2"]
+    frame = pl.read_parquet(data).select("x0", "x1", "x2")
+    np.testing.assert_allclose(chunked.predict(frame), whole.predict(frame), atol=1e-5)
 
 
 def test_the_model_of_a_file_knows_its_class(call, tmp_path):

@@ -43,12 +43,13 @@ class ChunkedFile:
         self.target = named_target(args)
         if not self.target:
             raise UsageError("name the target's columns: --lower COL --upper COL, or --time COL --event COL")
+        self.weight = args.weight
         self.source = args.data
         self._n_chunk = args.chunk_rows
         self._frame, self._columns, self.n_rows = _scan(args.data)
         if not self.n_rows:
             raise DataError(f"{self.source}: no rows")
-        self.names = feature_names(args, self._table(0), self.target.values())
+        self.names = feature_names(args, self._table(0), {*self.target.values(), self.weight})
         self.kinds: Counter[str] = Counter()
 
     def _table(self, start: int) -> Table:
@@ -61,14 +62,15 @@ class ChunkedFile:
         where = f"{self.source}, rows from {start} on"
         return Table(where if start else self.source, self._columns, frame)
 
-    def chunks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Features and intervals, chunk by chunk; counts the kinds of censoring."""
+    def chunks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
+        """Features, intervals and weights, chunk by chunk; counts the kinds of censoring."""
         kinds: Counter[str] = Counter()
         for start in range(0, self.n_rows, self._n_chunk):
             table = self._table(start)
             y = read_target(table, self.target)
             kinds.update(count_kinds(y))
-            yield table.numbers(self.names, TEXT_HINT), y
+            weight = table.numbers([self.weight]).ravel() if self.weight else None
+            yield table.numbers(self.names, TEXT_HINT), y, weight
         self.kinds = kinds
 
     def notes(self) -> dict[str, Any]:
@@ -84,6 +86,8 @@ class ChunkedFile:
 def fit_chunks(model: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Train a model on a file, chunk by chunk; returns it and the notes of its file."""
     file = ChunkedFile(args)
+    if not hasattr(model, "fit_chunks"):
+        raise UsageError("--chunk-rows goes with --model xgb alone: what is put around a model needs all rows at once")
     model.fit_chunks(file.chunks)
     kinds = name_kinds(file.kinds)
     log.info("%s: %d rows (%s), %d features", file.source, file.n_rows, kinds, len(file.names))
