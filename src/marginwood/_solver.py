@@ -42,7 +42,7 @@ def optimal_costs(
     lower, upper : array-like of shape (n,)
         Ends of the intervals; they may be infinite.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 where lower equals upper.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     loss : {"linear_hinge", "squared_hinge"}, default="linear_hinge"
         The price of a prediction outside that range: its distance, or its squared distance.
     sample_weight : array-like of shape (n,), default=None

@@ -78,8 +78,9 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         conditions = " and ".join(map(str, self.conditions)) or "always"
-        others = "" if self.low == self.high else f" in [{self.low:g}, {self.high:g}]"
-        return f"{conditions}: {self.value:g}{others}, samples: {self.n_samples}"
+        value, low, high = f"{self.value:g}", f"{self.low:g}", f"{self.high:g}"
+        others = "" if value == low == high else f" in [{low}, {high}]"
+        return f"{conditions}: {value}{others}, samples: {self.n_samples}"
 
 
 def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
