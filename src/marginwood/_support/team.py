@@ -10,14 +10,12 @@ import heapq
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from typing import Any, ContextManager
-
-from joblib import effective_n_jobs
+from contextlib import contextmanager
+from typing import Any
 
 from marginwood._support.threads import LONGEST_WAIT, check_stopped
 
-__all__ = ["Team", "make_team"]
+__all__ = ["Team"]
 
 
 class _Stopped(BaseException):
@@ -45,7 +43,6 @@ class Team:
         self._calls: list[_Call] = []
         self._n_added = 0
         self._n_open = 0  # tasks that wait or run
-        self._n_idle = 0
         self._error: BaseException | None = None
         self._is_stopped = False
 
@@ -76,11 +73,6 @@ class Team:
             self._n_open += 1
             self._work.notify()
 
-    @property
-    def has_idle(self) -> bool:
-        """Whether a thread has nothing to do, at this moment."""
-        return self._n_idle > 0
-
     @contextmanager
     def helped(self, function: Callable[[], None]) -> Iterator[None]:
         """Let idle threads call a function during the block; they have all returned when it ends."""
@@ -97,25 +89,29 @@ class Team:
                     self._progress.wait()
         self.check_stopped()
 
-    def share(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
-        """Call a function for every item, with the help of idle threads; for tasks to use."""
+    def share(self, work: Callable[[Iterator[Any]], None], items: Iterable[Any]) -> None:
+        """Let this thread and idle ones work on items, each on those that it takes from an iterator; for tasks to use."""
         waiting = deque(items)
 
-        def work() -> None:
-            for item in self.drain(waiting):
-                function(item)
+        def take_part() -> None:
+            work(self.drain(waiting.popleft))
 
-        with self.helped(work):
-            work()
+        with self.helped(take_part):
+            take_part()
 
-    def drain(self, waiting: deque[Any]) -> Iterator[Any]:
-        """Take items from the front until there are none."""
+    def map(self, work: Callable[[Iterator[Any]], None], items: Iterable[Any]) -> None:
+        """The same for threads that are not of the team."""
+        self.run(lambda: self.share(work, items))
+
+    def drain(self, take: Callable[[], Any]) -> Iterator[Any]:
+        """What can be taken until a container is empty."""
         while True:
             self.check_stopped()
             try:
-                yield waiting.popleft()
+                item = take()
             except IndexError:
                 return
+            yield item
 
     def check_stopped(self) -> None:
         """End the work of this thread if nobody waits for it."""
@@ -153,9 +149,7 @@ class Team:
                         call.n_wanted -= 1
                         call.n_running += 1
                         return lambda call=call: self._help(call)  # type: ignore[misc]
-                self._n_idle += 1
                 self._work.wait()
-                self._n_idle -= 1
 
     def _carry_out(self, task: Callable[[], None]) -> None:
         task()
