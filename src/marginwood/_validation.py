@@ -58,7 +58,7 @@ def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: 
 
 
 def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Split off a random share of the rows that say something, for validation; rows of weight 0 count as absent."""
+    """Split off a random share of the informative rows, for validation; rows of weight 0 count as absent."""
     training = training.weighted()
     held_out = draw_held_out(np.any(np.isfinite(training.intervals), axis=1), fraction, seed)
     return training.take(~held_out), training.take(held_out)

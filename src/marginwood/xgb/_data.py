@@ -121,7 +121,7 @@ def _device_weight(xp: Any, sample_weight: Any, n_rows: int) -> Any:
 
 
 def hold_out(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
-    """Split off a random share of the rows that say something, for validation."""
+    """Split off a random share of the informative rows, for validation."""
     lower, upper, weight = data.bounds.lower, data.bounds.upper, data.bounds.weight
     xp = namespace(lower)
     candidates = to_host((xp.isfinite(lower) | xp.isfinite(upper)) & (weight > 0))
