@@ -227,7 +227,7 @@ def is_priced(scratch):
 
 
 def grow_on(arguments, place, n_nodes, n_pending):
-    """Grow, and price by descent what must be; returns as `grow` does, with a node of too many rows if any is pending."""
+    """Grow, and price by descent what must be; a node that is pending then has too many rows."""
     *_, scratch, _ = arguments
     n_nodes, n_pending = grow(*arguments, place, n_nodes, n_pending)
     while n_pending > 0 and not is_priced(scratch):

@@ -1,7 +1,7 @@
 """A team of threads that stays for one fit: tasks that make further tasks, and help for the task at hand.
 
-The thread that calls `run` only waits, so Ctrl-C reaches it at once; then, or after an error, the threads of the team stop at
-the end of what they are doing. Larger tasks go first. A thread without a task helps another one.
+The thread that calls `run` only waits, so Ctrl-C reaches it at once; then, or after an error, the threads of the team
+stop at the end of what they are doing. Larger tasks go first. A thread without a task helps another one.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Team:
         self.check_stopped()
 
     def share(self, work: Callable[[Iterator[Any]], None], items: Iterable[Any]) -> None:
-        """Let this thread and idle ones work on items, each on those that it takes from an iterator; for tasks to use."""
+        """Let this thread and idle ones work on items, each on those that its iterator gives it; for tasks to use."""
         waiting = deque(items)
 
         def take_part() -> None:

@@ -7,12 +7,15 @@ often a bootstrap drew it; rows of factor 0 are left out.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 
 from marginwood._base import Rows
+from marginwood._core import parallel
 from marginwood._core.anchor import anchor_values
 from marginwood._core.order import sort_features
 from marginwood._core.problem import LOSS_CODES, Limits, Target, grow_tree, subsample
@@ -21,16 +24,22 @@ from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
 from marginwood.intervals import BoolArray, FloatArray
 
-__all__ = ["Nodes", "SortedRows", "grow", "grow_unpruned"]
+__all__ = ["Nodes", "SortedRows", "grow", "grow_unpruned", "make_team"]
 
 Nodes = npt.NDArray[np.void]
+
+
+def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team | None]:
+    """A team of joblib's `n_jobs` threads for trees on these rows; none for one thread, or if that is as fast."""
+    n_threads = effective_n_jobs(n_jobs)
+    return Team(n_threads) if n_threads > 1 and X.size >= parallel.LEAST_CELLS else nullcontext()
 
 
 class SortedRows:
     """Checked rows, sorted once for all trees that are grown from them; threads may share them.
 
-    With ``is_shared=False`` the first tree uses the orders up, which saves their copy. A team of threads sorts them, and
-    grows the trees.
+    With ``is_shared=False`` the first tree uses the orders up, which saves their copy. If there is a team of threads, it
+    sorts them and grows the trees.
     """
 
     def __init__(self, rows: Rows, *, is_shared: bool = True, team: Team | None = None) -> None:
