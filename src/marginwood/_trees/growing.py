@@ -38,8 +38,8 @@ def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team 
 class SortedRows:
     """Checked rows, sorted once for all trees that are grown from them; threads may share them.
 
-    With ``is_shared=False`` the first tree uses the orders up, which saves their copy. If there is a team of threads, it
-    sorts them and grows the trees.
+    With ``is_shared=False`` the first tree uses the orders up, which saves their copy. A team of threads, if there is
+    one, sorts the rows and grows the trees.
     """
 
     def __init__(self, rows: Rows, *, is_shared: bool = True, team: Team | None = None) -> None:
