@@ -177,7 +177,7 @@ def _paths_of(varying):
 
 
 def join(whole):
-    """One table of all parts, numbered as by `grow`: all nodes below a right child come before those below a left one."""
+    """One table of all parts, numbered as by `grow`: all below a right child comes before what is below a left one."""
     parts = [whole]
     for part in parts:
         parts.extend(part.sides)
