@@ -94,7 +94,7 @@ def _training_rows(fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: 
 
 def _n_training_rows(model: Any, trees: list[IntervalTree]) -> int | None:
     """How many rows a model was trained on; None if it does not tell."""
-    for part in ("regressor_", "crossfit_"):  # of a wrapper
+    for part in ("regressor_", "estimator_"):  # of a wrapper
         if hasattr(model, part):
             return _n_training_rows(getattr(model, part), trees)
     for rows in ("_intervals", "oof_prediction_", "residuals_"):
