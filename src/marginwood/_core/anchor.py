@@ -9,7 +9,9 @@ import numpy as np
 
 from marginwood._core.hinge import LOWER, SQUARED
 from marginwood._core.jit import borrow, inner, kernel
+from marginwood._core.monotone import child_bounds
 from marginwood._core.nodes import LEAF
+from marginwood._core.subsets import borrow_subsets, goes_left
 
 # Sums of weights that differ by less, relative to all of them, differ by rounding.
 SLACK = 1e-14
@@ -117,7 +119,7 @@ def _violated(limits, breakpoints, start, stop, at, weights, value):
 
 
 @inner
-def _part(nodes, node, X, limits, breakpoints, stretch, spare):
+def _part(nodes, node, X, subsets, limits, breakpoints, stretch, spare):
     """Move the limits of the rows that a split sends left to the front; returns where the others start."""
     nodes = borrow(nodes)
     X = borrow(X)
@@ -131,11 +133,7 @@ def _part(nodes, node, X, limits, breakpoints, stretch, spare):
     for i in range(stretch[0], stretch[1]):
         limit = limits[i]
         b = breakpoints[i]
-        x = X[limit >> 1, feature]
-        goes_left = x <= nodes[node]["threshold"]
-        if x != x:
-            goes_left = nodes[node]["missing_go_to_left"] != 0
-        if goes_left:
+        if goes_left(nodes[node], X[limit >> 1, feature], subsets):
             limits[left] = limit
             breakpoints[left] = b
             left += 1
@@ -149,15 +147,32 @@ def _part(nodes, node, X, limits, breakpoints, stretch, spare):
     return left
 
 
+@inner
+def _keep_monotone(values, bounds, node, split, sign):
+    """Clip the values of a split's children to the bounds that they inherit, and to the one between them."""
+    left, right = np.int64(split["children_left"]), np.int64(split["children_right"])
+    low, high = bounds[node, 0], bounds[node, 1]
+    left_value, right_value = min(max(values[left], low), high), min(max(values[right], low), high)
+    lows, highs = child_bounds(sign, low, high, left_value, right_value)
+    bounds[left, 0], bounds[left, 1] = lows[0], highs[0]
+    bounds[right, 0], bounds[right, 1] = lows[1], highs[1]
+    values[left] = min(max(left_value, lows[0]), highs[0])
+    values[right] = min(max(right_value, lows[1]), highs[1])
+
+
 @kernel
-def _anchor(nodes, X, limits, breakpoints, weights, values, loss, anchor):
+def _anchor(nodes, X, subsets, signs, limits, breakpoints, weights, values, loss, anchor):
     """Fill `values` from the root's own value down; the limits are partitioned on the way."""
     nodes = borrow(nodes)
     X = borrow(X)
+    subsets = borrow_subsets(subsets)
     limits = borrow(limits)
     breakpoints = borrow(breakpoints)
     weights = borrow(weights)
     values = borrow(values)
+    bounds = np.empty((nodes.shape[0], 2))
+    bounds[0, 0] = -np.inf
+    bounds[0, 1] = np.inf
     stretches = np.zeros((nodes.shape[0], 2), dtype=np.int64)
     stretches[0, 1] = limits.shape[0]
     spare = np.empty_like(limits), np.empty_like(breakpoints)
@@ -165,7 +180,7 @@ def _anchor(nodes, X, limits, breakpoints, weights, values, loss, anchor):
         if nodes[node]["children_left"] == LEAF:
             continue
         start, stop = stretches[node, 0], stretches[node, 1]
-        middle = _part(nodes, node, X, limits, breakpoints, (start, stop), spare)
+        middle = _part(nodes, node, X, subsets, limits, breakpoints, (start, stop), spare)
         for side in range(2):
             child = np.int64(nodes[node]["children_right"] if side else nodes[node]["children_left"])
             first, last = (middle, stop) if side else (start, middle)
@@ -175,14 +190,15 @@ def _anchor(nodes, X, limits, breakpoints, weights, values, loss, anchor):
                 values[child] = _nearest_squared(limits, breakpoints, (first, last), weights, values[node], anchor)
             else:
                 values[child] = _nearest_linear(limits, breakpoints, (first, last), weights, values[node], anchor)
+        _keep_monotone(values, bounds, node, nodes[node], signs[nodes[node]["feature"]])
 
 
-def anchor_values(nodes, X, limits, weights, loss, anchor):
+def anchor_values(nodes, subsets, X, limits, weights, loss, anchor, signs):
     """Give every node of a grown table, but for the root, its anchored value; rows of weight 0 count as absent."""
     counts = weights[limits.in_order >> 1] > 0
     in_order = limits.in_order[counts]
     breakpoints = limits.breakpoints[counts]
     values = np.empty(len(nodes))
     values[0] = np.ldexp(nodes["value"][0], -limits.exponent)
-    _anchor(nodes, X, in_order, breakpoints, weights, values, loss, float(anchor))
+    _anchor(nodes, X, subsets, signs, in_order, breakpoints, weights, values, loss, float(anchor))
     nodes["value"][1:] = np.ldexp(values[1:], limits.exponent)

@@ -9,14 +9,26 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import frontier, hinge, partition, rankset
+from marginwood._core.categories import CATEGORIES, Room, borrow_room, make_room, search_groups
 from marginwood._core.hinge import SQUARED, Loss, Minimum
 from marginwood._core.jit import Constant, borrow, filling, folded, inner, kernel
+from marginwood._core.monotone import child_bounds
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.optimum import Optimum
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import SAMPLE_DTYPE, centre_of, contested, minimise, rank_limits, start_from
 from marginwood._core.screen import Screen, borrow_screen, fill, make_screen, screen
-from marginwood._core.split import Split, make_path, path_row, sweep, sweep_by_descent
+from marginwood._core.split import (
+    DESCENDING,
+    WALKING,
+    Effect,
+    Split,
+    free,
+    make_path,
+    path_row,
+    sweep,
+    sweep_by_descent,
+)
 
 # A split must lower the cost by this share of the node's cost, ...
 COST_TOLERANCE = 1e-10
@@ -28,16 +40,15 @@ EPSILON = 2.0**-52
 # Where the rounding of running sums may be a larger share of the node's cost, splits are priced by descent.
 PRICE_TOLERANCE = 1e-9
 
-# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and compiled apart.
-WALKING, DESCENDING = Constant(0, "sweeps"), Constant(1, "descent")
 NOT_PRICED = -3  # instead of the feature of a split
 
 
 class Problem(NamedTuple):
     """What a tree is grown from. `breakpoints` are those of `limits`.
 
-    All but X and the weights is permuted while the tree grows. Python gives the loss apart, because numba takes long to
-    see the type of a tuple that holds a constant.
+    `n_categories` of a feature are 0 if it holds numbers; `signs` say which way it must move the prediction, 0 for any.
+    Orders, limits and breakpoints are permuted while the tree grows. Python gives the loss apart, because numba takes
+    long to see the type of a tuple that holds a constant.
     """
 
     X: np.ndarray
@@ -45,6 +56,8 @@ class Problem(NamedTuple):
     limits: np.ndarray
     breakpoints: np.ndarray
     weights: np.ndarray
+    n_categories: np.ndarray
+    signs: np.ndarray
     loss: Constant | None
     margin: float
 
@@ -76,11 +89,12 @@ class Scratch(NamedTuple):
     features: np.ndarray
     random: np.ndarray
     screen: Screen
+    categories: Room
     frontier: frontier.Frontier
 
 
 class Place(NamedTuple):
-    """A node to come: its stretches of rows and limits, and a first guess of its minimiser."""
+    """A node to come: its stretches of rows and limits, a first guess of its minimiser, and bounds of its value."""
 
     node: int
     depth: int
@@ -91,6 +105,8 @@ class Place(NamedTuple):
     weight: float
     centre: float
     parent_value: float
+    low: float
+    high: float
 
 
 class Node(NamedTuple):
@@ -107,7 +123,7 @@ class Node(NamedTuple):
     is_wide: bool
 
 
-def make_scratch(weights, n_features, n_limits, max_leaves, seed):
+def make_scratch(weights, n_features, n_limits, max_leaves, seed, n_categories=0):
     """Fresh scratch for `grow`; memory that no node needs is never touched."""
     n_samples = len(weights)
     samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
@@ -124,6 +140,7 @@ def make_scratch(weights, n_features, n_limits, max_leaves, seed):
         features=np.arange(n_features),
         random=np.array([seed], dtype=np.uint64),
         screen=make_screen(n_samples),
+        categories=make_room(n_samples, n_limits, n_categories),
         frontier=frontier.make_frontier(max_leaves),
     )
 
@@ -201,7 +218,7 @@ def _draw(features, random, n_drawn):
 
 
 @folded
-def _search(problem, scratch, options, place, node, way):
+def _search(problem, scratch, options, place, node, way, kinds):
     """The best split of a node; ``n_left == 0`` if none lowers the cost, NOT_PRICED if this is not the way to find it.
 
     Features that do not vary in the node do not count as tried, and the search goes on past
@@ -212,6 +229,7 @@ def _search(problem, scratch, options, place, node, way):
     start, stop, samples, ranks, loss = place.start, place.stop, scratch.samples, scratch.ranks, node.loss
     n_features, n_tried = problem.orders.shape[0], 0
     points = scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
+    distances = 0.0, 0.0
     if way == WALKING:
         if node.is_wide or options.by_descent:
             return not_priced
@@ -230,8 +248,16 @@ def _search(problem, scratch, options, place, node, way):
         if first == last or n_missing == stop - start:
             continue
         n_tried += 1
+        if kinds == CATEGORIES and problem.n_categories[feature] > 0:
+            best, in_budget = search_groups(
+                problem, scratch, options, place, node, feature, n_missing, way, best, distances
+            )
+            if not in_budget:
+                return not_priced
+            continue
+        effect = Effect(np.int64(problem.signs[feature]), place.low - node.centre, place.high - node.centre)
         for missing_left in range(2 if n_missing > 0 else 1):
-            path = make_path(feature, start, stop, n_missing, missing_left, options.min_samples_leaf)
+            path = make_path(feature, start, stop, n_missing, missing_left, options.min_samples_leaf, effect)
             if way == DESCENDING:
                 best = sweep_by_descent(order, samples, ranks, points, loss, path, best, node.tolerance)
             else:
@@ -251,7 +277,7 @@ def _write(row, place, best):
     """Fill the row of a node as a leaf."""
     row["threshold"], row["feature"] = NO_FEATURE, NO_FEATURE
     row["children_left"], row["children_right"], row["missing_go_to_left"] = LEAF, LEAF, 0
-    row["value"] = place.parent_value if best.value != best.value else best.value
+    row["value"] = place.parent_value if best.value != best.value else min(max(best.value, place.low), place.high)
     row["value_low"], row["value_high"] = best.low, best.high
     row["impurity"], row["weighted_n_node_samples"] = best.cost, place.weight
     row["n_node_samples"] = place.stop - place.start
@@ -278,6 +304,7 @@ def _wait(scratch, options, place, node, split, n_pending):
     item["limit_start"], item["limit_stop"] = place.limit_start, place.limit_stop
     item["feature"], item["n_left"] = split.feature, split.n_left
     item["missing_left"] = split.missing_left
+    item["low"], item["high"] = place.low, place.high
     item["left_centre"] = node.centre + split.left_value
     item["right_centre"] = node.centre + split.right_value
     return n_pending + 1
@@ -300,7 +327,7 @@ def _divide(problem, scratch, options, item, row, n_nodes):
     start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
     order, depth = problem.orders[feature], item["depth"] + 1
     n_missing = _n_missing(problem.X, order, start, stop, feature)
-    path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
+    path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf, free())
     row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
     goes_left, spare = scratch.goes_left, scratch.spare
@@ -310,31 +337,37 @@ def _divide(problem, scratch, options, item, row, n_nodes):
     middle = partition.partition_limits(
         problem.limits, problem.breakpoints, (first, last), goes_left, spare, scratch.spare_breakpoints
     )
-    if _may_split(options, depth, max(n_left, stop - split)):
+    # Which categories went left is read off the orders when the tree is complete.
+    if _may_split(options, depth, max(n_left, stop - split)) or problem.n_categories[feature] > 0:
         partition.partition_orders(problem.orders, start, stop, goes_left, spare)
-    left = Place(n_nodes, depth, start, split, first, middle, left_weight, item["left_centre"], value)
-    right = Place(n_nodes + 1, depth, split, stop, middle, last, right_weight, item["right_centre"], value)
+    centres = item["left_centre"], item["right_centre"]
+    lows, highs = child_bounds(problem.signs[feature], item["low"], item["high"], centres[0], centres[1])
+    left = Place(n_nodes, depth, start, split, first, middle, left_weight, centres[0], value, lows[0], highs[0])
+    right = Place(n_nodes + 1, depth, split, stop, middle, last, right_weight, centres[1], value, lows[1], highs[1])
     return left, right
 
 
 @folded
 def _borrow_problem(problem, loss):
-    X, orders, limits, breakpoints, weights, _, margin = problem
-    return Problem(borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights), loss, margin)
+    X, orders, limits, breakpoints, weights, n_categories, signs, _, margin = problem
+    return Problem(
+        borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights),
+        borrow(n_categories), borrow(signs), loss, margin,
+    )  # fmt: skip
 
 
 @folded
 def _borrow_scratch(scratch):
-    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, screen, waiting = scratch
+    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, screen, groups, waiting = scratch
     return Scratch(
         borrow(samples), borrow(points), borrow(ranks), borrow(goes_left), borrow(spare),
-        borrow(spare_breakpoints), borrow(features), borrow(random), borrow_screen(screen),
+        borrow(spare_breakpoints), borrow(features), borrow(random), borrow_screen(screen), borrow_room(groups),
         frontier.Frontier(borrow(waiting.priority), borrow(waiting.slots), borrow(waiting.pending)),
     )  # fmt: skip
 
 
 @filling
-def grow(problem, loss, options, scratch, nodes, n_nodes, n_pending):
+def grow(problem, loss, kinds, options, scratch, nodes, n_nodes, n_pending):
     """Grow a tree into the table `nodes`, of which some rows may be there; returns how many there are, and are pending.
 
     None is pending when the tree is complete; otherwise the first must be priced by descent, and growth goes on from
@@ -346,7 +379,7 @@ def grow(problem, loss, options, scratch, nodes, n_nodes, n_pending):
         weight += problem.weights[i]
     n_samples, n_limits = problem.orders.shape[1], problem.limits.shape[0]
     centre = centre_of(problem.limits, problem.breakpoints)
-    left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0)
+    left = Place(zero, zero, zero, n_samples, zero, n_limits, weight, centre, 0.0, -np.inf, np.inf)
     right, n_fresh = left, 1 if n_nodes == 0 else 0
     while True:
         for side in range(n_fresh):
@@ -358,7 +391,7 @@ def grow(problem, loss, options, scratch, nodes, n_nodes, n_pending):
                 continue
             node = _prepare(problem, scratch, place, centre, reach, best)
             if best.cost > node.tolerance:
-                split = _search(problem, scratch, options, place, node, WALKING)
+                split = _search(problem, scratch, options, place, node, WALKING, kinds)
                 n_pending = _wait(scratch, options, place, node, split, n_pending)
         if n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
             return n_nodes, zero
@@ -370,15 +403,16 @@ def grow(problem, loss, options, scratch, nodes, n_nodes, n_pending):
 
 
 @kernel
-def price_by_descent(problem, loss, options, scratch, nodes, n_pending):
+def price_by_descent(problem, loss, kinds, options, scratch, nodes, n_pending):
     """Price the splits of the first pending node by descent; returns how many nodes are pending then."""
     problem, scratch, nodes = _borrow_problem(problem, loss), _borrow_scratch(scratch), borrow(nodes)
     item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
     row = nodes[item["node"]]
     weight, value = row["weighted_n_node_samples"], row["value"]
     first, last = item["limit_start"], item["limit_stop"]
-    place = Place(item["node"], item["depth"], item["start"], item["stop"], first, last, weight, value, value)
+    stretch, bounds = (item["start"], item["stop"], first, last), (item["low"], item["high"])
+    place = Place(item["node"], item["depth"], *stretch, weight, value, value, *bounds)
     centre, reach, best = _open(problem, scratch, place)
     node = _prepare(problem, scratch, place, centre, reach, best)
-    split = _search(problem, scratch, options, place, node, DESCENDING)
+    split = _search(problem, scratch, options, place, node, DESCENDING, kinds)
     return _wait(scratch, options, place, node, split, n_pending - 1)

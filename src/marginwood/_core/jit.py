@@ -234,8 +234,8 @@ class _KeptKernel:
         names = self._function.__name__, self._function.__module__
         purpose = next((PURPOSES[name] for name in names if name in PURPOSES), names[1])
         members = [member for kind in signature for member in getattr(kind, "types", (kind,))]
-        constants = [member.constant.label for member in members if isinstance(member, _ConstantType)]
-        return " with ".join([purpose, *constants])
+        labels = [member.constant.label for member in members if isinstance(member, _ConstantType)]
+        return " with ".join([purpose, *filter(None, labels)])
 
     def flush(self):
         """Nothing waits to be written."""
@@ -271,7 +271,7 @@ class Constant(int):
     """
 
     def __new__(cls, value, label):
-        """`label` is what a user calls it."""
+        """`label` is what a user calls it; it may be empty."""
         self = super().__new__(cls, value)
         self.label = label
         return self

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from marginwood._core.categories import CATEGORIES, NUMBERS
 from marginwood._core.grow import Options, Problem, grow, make_scratch, price_by_descent
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
 from marginwood._core.optimum import solve
 from marginwood._core.order import keep_limits, keep_orders, merge_limits, sort_limits
 from marginwood._core.rankset import N_SENTINELS, make_rank_set
+from marginwood._core.subsets import list_subsets
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
 MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
@@ -133,22 +135,39 @@ def subsample(orders, limits, weights):
     return kept_orders, limits._replace(in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits])
 
 
-def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
-    """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up. Returns the node table."""
+class Kinds(NamedTuple):
+    """What is known of the features: how many categories each has, 0 for numbers, and its effect, 0 for any.
+
+    `n_categories` is None where all features hold numbers.
+    """
+
+    n_categories: np.ndarray | None
+    signs: np.ndarray
+
+
+def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: Kinds):
+    """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up.
+
+    Returns the node table, and the categories of its splits; None if there are none.
+    """
     weights, weight_unit = scaled(weights)
+    n_categories, signs = kinds
+    has_categories = n_categories is not None
+    n_categories = n_categories if has_categories else np.zeros(X.shape[1], dtype=np.int64)
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
-    problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, None, limits.margin)
+    problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, n_categories, signs, None, limits.margin)
     max_leaves = orders.shape[1] // options.min_samples_leaf + 1
     if options.max_leaf_nodes > 0:
         max_leaves = min(max_leaves, options.max_leaf_nodes)
     if options.max_depth < 31:
         max_leaves = min(max_leaves, 2**options.max_depth)
-    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves, seed)
+    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves, seed, int(n_categories.max()))
     mantissa, weight_exponent = np.frexp(weight_unit)
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    arguments = problem, LOSS_CODES[loss], options._replace(min_decrease=float(least)), scratch, nodes
+    constants = LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS
+    arguments = problem, *constants, options._replace(min_decrease=float(least)), scratch, nodes
     n_nodes, n_pending = grow(*arguments, 0, 0)
     while n_pending > 0:
         n_nodes, n_pending = grow(*arguments, n_nodes, price_by_descent(*arguments, n_pending))
@@ -161,4 +180,4 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
         nodes[field] = np.ldexp(nodes[field], limits.exponent)
     if not len(limits.in_order):
         nodes["value"] = limits.default
-    return nodes
+    return nodes, list_subsets(nodes, X, orders, n_categories) if has_categories else None

@@ -157,7 +157,7 @@ def _add_up(room, order, row, width, group, n_groups):
 
 @inlined
 def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slope, distances, slack):
-    """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `_bound`.
+    """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `bound`.
 
     Where the slope changes its sign towards the other value, the height at which the tangents at ``mu`` and there meet;
     otherwise the bound of the module's table. Sums of weights are differences: `slack` is more than their rounding.
@@ -176,7 +176,7 @@ def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slop
 
 
 @inner
-def _bound(room, width, loss, distances, bounds):
+def bound(room, width, loss, distances, bounds):
     """Turn the sums in front of a block's entries into bounds."""
     sums = borrow(room.sums)
     t = borrow(room.totals)
@@ -237,7 +237,7 @@ def screen(room, order, path, loss, distances, price):
         row = path_row(path, start)
         for group in range(n_groups):
             _add_up(room, order, row, stop - start, group, n_groups)
-        _bound(room, stop - start, loss, distances, bounds[start:stop])
+        bound(room, stop - start, loss, distances, bounds[start:stop])
         for position in range(start, stop):
             at = np.uint64(position)
             if order[np.uint64(row + position - start)] >= 0 or position < path.first:
@@ -245,4 +245,4 @@ def screen(room, order, path, loss, distances, price):
             elif not bounds[at] >= price:
                 first, last = min(first, position), position
         start = stop
-    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last)
+    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last, path.effect)
