@@ -389,7 +389,7 @@ def test_many_rows_are_drawn_without_their_hinges():
 def test_a_cost_without_any_limit_or_with_a_wrong_loss_is_refused():
     with pytest.raises(ValueError, match="y: expected a row of positive weight with a finite limit"):
         plot_cost([(-inf, inf)])
-    with pytest.raises(ValueError, match="loss: accepted are"):
+    with pytest.raises(ValueError, match="loss: expected one of"):
         plot_cost([1.0], loss="hinge")
     assert plt.get_fignums() == []
 

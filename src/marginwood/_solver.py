@@ -9,8 +9,9 @@ import numpy as np
 from marginwood._core import prefixes
 from marginwood._core.problem import LOSS_CODES, Target, in_units, scaled, times_power_of_two
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
+from marginwood._core.samples import centre_of
 from marginwood.intervals import FloatArray, IntArray, check_intervals, check_sample_weight
-from marginwood.losses import check_loss
+from marginwood.losses import Loss, check_loss
 
 __all__ = ["OptimalCosts", "optimal_costs"]
 
@@ -28,7 +29,7 @@ def optimal_costs(
     upper: Any,
     *,
     margin: float = 0.0,
-    loss: str = "linear_hinge",
+    loss: Loss = "linear_hinge",
     sample_weight: Any = None,
 ) -> OptimalCosts:
     """Minimise the cost of a constant prediction for every prefix of a list of intervals.
@@ -41,7 +42,7 @@ def optimal_costs(
     lower, upper : array-like of shape (n,)
         Ends of the intervals; they may be infinite.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 where lower equals upper.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     loss : {"linear_hinge", "squared_hinge"}, default="linear_hinge"
         The price of a prediction outside that range: its distance, or its squared distance.
     sample_weight : array-like of shape (n,), default=None
@@ -86,7 +87,8 @@ def optimal_costs(
     points = np.empty((n_limits + N_SENTINELS, 2))
     ranks = make_rank_set(n_limits)
     code = LOSS_CODES[loss]
-    centre = prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
+    centre = centre_of(limits.in_order, limits.breakpoints)
+    prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
 
     found = prefixes.Results(np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64))
     if not prefixes.solve_by_walking(ranks_of, points, limits.breakpoints, weights, ranks, code, centre, found):

@@ -25,8 +25,10 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
 from marginwood._support.archives import fetch_files
+from marginwood._support.arrays import as_numbers, raise_first
+from marginwood._support.cells import BOOLEANS, MISSING
 from marginwood._support.checks import check_count, check_number
-from marginwood.intervals import FloatArray, IntArray, as_numbers, check_intervals, make_intervals, raise_first
+from marginwood.intervals import FloatArray, IntArray, check_intervals, make_intervals
 
 __all__ = [
     "fetch_paper_data",
@@ -45,9 +47,6 @@ OPEN_SHARE = 0.2
 
 PAPER_DATA_URL = "https://git.io/mmit-data"
 FOLDER_FILES = ("features.csv", "targets.csv", "folds.csv")
-# What cells may say, in lower case; the command line reads tables by the same.
-MISSING = ("", "na", "n/a", "nan", "null", "none")
-BOOLEANS = {"true": "1", "false": "0"}
 
 RandomState = int | np.random.RandomState | None
 Samples = tuple[FloatArray, FloatArray]  # X and y

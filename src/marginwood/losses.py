@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from marginwood._core.problem import Target, best_constant
-from marginwood._support.checks import check_number
+from marginwood._support.checks import check_choice, check_number
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, check_intervals, check_sample_weight
 
 __all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant"]
@@ -40,16 +40,10 @@ class OptimalConstant(NamedTuple):
     cost: float
 
 
-def check_loss(loss: str, margin: float) -> None:
+def check_loss(loss: Loss, margin: float) -> None:
     """Raise unless `loss` is one of the two and `margin` a finite number that is not negative."""
-    check_loss_name("loss", loss)
+    check_choice("loss", loss, LOSSES)
     check_margin("margin", margin)
-
-
-def check_loss_name(name: str, loss: Any) -> None:
-    """Raise unless an argument is one of the two losses."""
-    if loss not in LOSSES:
-        raise ValueError(f"{name}: accepted are {', '.join(map(repr, LOSSES))}; got {loss!r}.")
 
 
 def check_margin(name: str, margin: Any) -> None:
@@ -66,7 +60,7 @@ def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:
     intervals : ndarray of shape (n, 2)
         Checked intervals.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
 
     Returns
     -------
@@ -107,7 +101,7 @@ def hinge_loss(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
 
     Returns
     -------
@@ -145,7 +139,7 @@ def optimal_constant(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 

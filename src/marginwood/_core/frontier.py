@@ -21,6 +21,7 @@ PENDING_DTYPE = np.dtype(
         ("right_centre", np.float64),
         ("low", np.float64),
         ("high", np.float64),
+        ("seed", np.uint64),
     ],
     align=True,
 )

@@ -13,7 +13,7 @@ from marginwood._core.hinge import LINEAR, LOWER, Minimum
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, filling, inlined, inner, kernel, prefetch
 from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST
-from marginwood._core.samples import centre_of, put_sentinels
+from marginwood._core.samples import put_sentinels
 from marginwood._core.split import MOVES_PER_LIMIT
 
 # A sum rounds by up to half of 2**-52 of itself at every step, at random: twice the root of the sum of squares of
@@ -32,11 +32,8 @@ class Results(NamedTuple):
 
 
 @filling
-def rank_all(limits, breakpoints, weights, ranks_of, points):
-    """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`.
-
-    Breakpoints are counted from a centre, which is returned.
-    """
+def rank_all(limits, breakpoints, centre, weights, ranks_of, points):
+    """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`, counted from a centre."""
     limits = borrow(limits)
     breakpoints = borrow(breakpoints)
     weights = borrow(weights)
@@ -44,7 +41,6 @@ def rank_all(limits, breakpoints, weights, ranks_of, points):
     points = borrow(points)
     n_limits = limits.shape[0]
     put_sentinels(points, n_limits)
-    centre = centre_of(limits, breakpoints)
     uniform = True
     for i in range(weights.shape[0]):
         uniform = uniform and weights[i] == weights[0]
@@ -56,7 +52,6 @@ def rank_all(limits, breakpoints, weights, ranks_of, points):
         weight = weights[0] if uniform else weights[limit >> 1]
         points[rank, 0] = breakpoints[i] - centre
         points[rank, 1] = -weight if limit & 1 == LOWER else weight
-    return centre
 
 
 @inner

@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core.categories import CATEGORIES, NUMBERS
-from marginwood._core.grow import Options, Problem, grow, make_scratch, price_by_descent
+from marginwood._core.grow import grow, make_scratch, price_by_descent, root_of
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
 from marginwood._core.optimum import solve
 from marginwood._core.order import keep_limits, keep_orders, merge_limits, sort_limits
 from marginwood._core.rankset import N_SENTINELS, make_rank_set
+from marginwood._core.search import Options, Problem
 from marginwood._core.subsets import list_subsets
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
@@ -145,6 +146,11 @@ class Kinds(NamedTuple):
     signs: np.ndarray
 
 
+def plain(n_features):
+    """The kinds of features that all hold numbers and may do anything."""
+    return Kinds(None, np.zeros(n_features, dtype=np.int8))
+
+
 def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: Kinds):
     """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up.
 
@@ -155,22 +161,24 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     has_categories = n_categories is not None
     n_categories = n_categories if has_categories else np.zeros(X.shape[1], dtype=np.int64)
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
-    problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, n_categories, signs, None, limits.margin)
+    of_rows = X, orders, limits.in_order, limits.breakpoints, weights
+    problem = Problem(*of_rows, n_categories, signs, None, limits.margin)
     max_leaves = orders.shape[1] // options.min_samples_leaf + 1
     if options.max_leaf_nodes > 0:
         max_leaves = min(max_leaves, options.max_leaf_nodes)
     if options.max_depth < 31:
         max_leaves = min(max_leaves, 2**options.max_depth)
-    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves, seed, int(n_categories.max()))
+    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves, int(n_categories.max()))
     mantissa, weight_exponent = np.frexp(weight_unit)
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
     constants = LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS
     arguments = problem, *constants, options._replace(min_decrease=float(least)), scratch, nodes
-    n_nodes, n_pending = grow(*arguments, 0, 0)
+    root = root_of(problem, seed)
+    n_nodes, n_pending = grow(*arguments, root, 0, 0)
     while n_pending > 0:
-        n_nodes, n_pending = grow(*arguments, n_nodes, price_by_descent(*arguments, n_pending))
+        n_nodes, n_pending = grow(*arguments, root, n_nodes, price_by_descent(*arguments, n_pending))
     nodes = nodes[:n_nodes].copy()
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")

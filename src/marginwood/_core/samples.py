@@ -94,11 +94,13 @@ def contested(limits):
     return first, last
 
 
-@inner
 def centre_of(limits, breakpoints):
     """The breakpoint in the middle of the range that is contested; 0 without any limit."""
-    first, last = contested(limits)
-    return breakpoints[min((first + last) // 2, limits.shape[0] - 1)] if limits.shape[0] > 0 else 0.0
+    is_lower = (limits & 1) == LOWER
+    n_limits = len(limits)
+    first = n_limits if is_lower.all() else int(np.argmin(is_lower))
+    last = n_limits - int(np.argmax(is_lower[::-1])) if is_lower.any() else 0
+    return float(breakpoints[min((first + last) // 2, n_limits - 1)]) if n_limits > 0 else 0.0
 
 
 class _Sums(NamedTuple):

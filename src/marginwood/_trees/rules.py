@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from marginwood._core.grow import Options
+from marginwood._core.search import Options
 from marginwood._support.checks import check_choice, check_count, check_number, is_integer
 from marginwood.losses import Loss, check_loss
 

@@ -130,6 +130,10 @@ class IntervalTree:
             raise ValueError(f"X: expected {self.n_features} features, got {X.shape[1]}.")
         return apply(self.nodes, X, self.subsets)
 
+    def subset_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of `subsets` by name; none if there are none."""
+        return {} if self.subsets is None else self.subsets._asdict()
+
     def codes_of(self, idx: int) -> IntArray | None:
         """The codes that a split of categories sends left, ascending; None for a split of numbers."""
         node = self.nodes[idx]

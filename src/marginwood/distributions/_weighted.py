@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginwood._core.cells import SortedRows, sort_rows
 from marginwood._core.queries import Answers, Queries, Room, estimate_queries, make_room
+from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution, concatenate
-from marginwood.intervals import FloatArray, IntArray, raise_first
+from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["SortedRows", "concatenate", "sort_rows", "weighted_turnbull"]
 
@@ -45,7 +46,7 @@ def weighted_turnbull(
     Returns
     -------
     IntervalDistribution
-        One row for each query. Queries without a row that says something get all mass on (-inf, inf).
+        One row for each query. Queries without an informative row get all mass on (-inf, inf).
     """
     check_positive("tol", tol)
     offsets = np.ascontiguousarray(offsets, np.int64)

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.integrate import quad_vec
 
 from marginwood._core.crps import integrate_crps
+from marginwood._support.arrays import as_numbers, raise_first
 from marginwood.distributions import IntervalDistribution
-from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
+from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 
 __all__ = [
     "check_target",

@@ -9,8 +9,9 @@ import numpy as np
 from marginwood._drawing import survival_steps
 from marginwood._fitted import Fitted, read
 from marginwood._predictive import check_times
+from marginwood._support.arrays import as_numbers
 from marginwood.distributions import turnbull
-from marginwood.intervals import FloatArray, as_numbers, check_intervals
+from marginwood.intervals import FloatArray, check_intervals
 from marginwood.plotting._canvas import COLORMAP, FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
 from marginwood.plotting._targets import plot_intervals
 
