@@ -178,16 +178,13 @@ def _refuse_text(X: Any, categories: Categories | None, *, takes_categories: boo
     if not found:
         return
     (name, (row, entry)), *others = found.items()
-    what = "hold text" if others else "holds text"
+    what = f"columns {', '.join(map(repr, found))} hold" if others else f"column {name!r} holds"
     advice = (
         "If these are categories, name them in categorical_features"
         if takes_categories
         else "Encode categories as numbers first, for instance with sklearn.preprocessing.OneHotEncoder"
     )
-    raise ValueError(
-        f"X: column{'s' * bool(others)} {', '.join(map(repr, found))} {what} (first: column {name!r}, row {row}, value "
-        f"{entry!r:.60}). {advice}."
-    )
+    raise ValueError(f"X: {what} text (first: row {row}, value {entry!r:.60}). {advice}.")
 
 
 def _is_no_number(numbered: tuple[int, Any]) -> bool:

@@ -198,6 +198,8 @@ def _plain(label: Any) -> Any:
     """A label as a string, a number or a boolean."""
     if isinstance(label, bool | np.bool_):
         return bool(label)
+    if isinstance(label, numbers.Integral):
+        return int(label)
     if not isinstance(label, numbers.Real):
         return str(label)
     number = float(label)

@@ -30,14 +30,15 @@ from marginwood.intervals import (
 __all__ = [
     "TEXT_HINT",
     "Data",
+    "add_categories",
     "add_data",
     "add_features",
     "add_target",
-    "encodes_text",
     "name_kinds",
     "open_features",
     "read_data",
     "read_data_for",
+    "read_features",
 ]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
@@ -110,6 +111,16 @@ def add_features(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
 
 
+def add_categories(parser: argparse.ArgumentParser) -> None:
+    """The option that names columns of categories."""
+    parser.add_argument(
+        "--categories",
+        metavar="COL",
+        nargs="+",
+        help="columns whose values are categories (default: those that hold text; tree, forest and boosting)",
+    )
+
+
 def named_target(args: argparse.Namespace) -> dict[str, str]:
     """The target options that were given; raises unless they make up one way to name a target."""
     names = ("lower", "upper", "time", "event", "value", "nondetect", "lower_limit", "upper_limit")
@@ -122,10 +133,8 @@ def named_target(args: argparse.Namespace) -> dict[str, str]:
     return given
 
 
-def read_data(
-    args: argparse.Namespace, default_target: dict[str, str] | None = None, *, encodes_text: bool = False
-) -> Data:
-    """Read features and target as the options say; for a model that encodes text, the features as a frame."""
+def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[str, str] | None = None) -> Data:
+    """Read features and target as the options say; for a model that takes text, the features as a frame."""
     target = named_target(args) or default_target or {}
     folder = Path(args.data)
     folds = None
@@ -151,7 +160,7 @@ def read_data(
         raise DataError(f"{targets.source}: no rows below the header")
     y = _read_target(targets, target)
     names = _feature_names(args, features, target.values() if features is targets else ())
-    X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
+    X = read_features(features, names, model, getattr(args, "categories", None))
     log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
     swap = find_swap(y)
     if swap is not None and "value" not in target:
@@ -163,13 +172,39 @@ def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) 
     """Read the features of a saved model, and the target that the options or its file name."""
     args.features = header["feature_names"]
     args.drop = []
-    is_frame = args.features is not None and encodes_text(model)
-    return read_data(args, default_target=header["notes"].get("target"), encodes_text=is_frame)
+    return read_data(args, model if args.features is not None else None, header["notes"].get("target"))
 
 
-def encodes_text(model: Any) -> bool:
-    """Whether a model takes columns of text: it is a pipeline, or holds one."""
-    return any(isinstance(part, Pipeline) for part in (model, *model.get_params().values()))
+def read_features(table: Table, names: list[str], model: Any, chosen: list[str] | None = None) -> Any:
+    """Columns as a model takes them: numbers, or a frame if it knows categories or encodes text inside.
+
+    Of a model that is not fitted yet, the categories are the chosen columns, or those of text.
+    """
+    if model is not None and any(isinstance(part, Pipeline) for part in (model, *model.get_params().values())):
+        return table.columns(names)
+    if hasattr(model, "n_features_in_"):
+        known = dict(zip(names, getattr(model, "categories_", None) or [None] * len(names), strict=True))
+        # Labels that are all numbers were numbers in the training data, too.
+        categories = [name for name, labels in known.items() if any(isinstance(label, str) for label in labels or [])]
+    else:
+        categories = _new_categories(table, names, model, chosen)
+    return table.labelled(names, categories) if categories else table.numbers(names, TEXT_HINT)
+
+
+def _new_categories(table: Table, names: list[str], model: Any, chosen: list[str] | None) -> list[str]:
+    """The columns that a model is to take as categories: the chosen ones, or those of text."""
+    takes_categories = hasattr(model, "categorical_features")
+    if chosen is None:
+        found = table.text_columns(names) if takes_categories else []
+        if found:
+            log.info("%s: columns of text are categories: %s", table.source, ", ".join(found))
+        return found
+    if not takes_categories:
+        raise UsageError("--categories: this model takes numbers only; tree, forest and boosting take categories")
+    unknown = ", ".join(repr(name) for name in chosen if name not in names)
+    if unknown:
+        raise UsageError(f"--categories: expected columns to learn from, got {unknown}")
+    return chosen
 
 
 def open_features(path: str) -> Table:

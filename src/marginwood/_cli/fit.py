@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 
-from marginwood._cli.data import add_data, add_features, add_target, read_data
+from marginwood._cli.data import add_categories, add_data, add_features, add_target, read_data
 from marginwood._cli.models import add_model, fit_model, given_options, make_model
 from marginwood._persistence import save
 from marginwood._support.files import check_place
@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     add_target(parser)
     add_features(parser)
+    add_categories(parser)
     add_model(parser)
 
 
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
     """Read, train, save."""
     model = make_model(args.model, given_options(args), verbose=int(not args.quiet))
     check_place(args.out)
-    data = read_data(args)
+    data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names)
     save(model, args.out, notes=data.notes())
     log.info("%s: saved, D2 on the training data %.3f", args.out, model.score(data.X, data.y))

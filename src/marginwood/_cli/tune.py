@@ -14,7 +14,7 @@ import argparse
 import logging
 from typing import Any
 
-from marginwood._cli.data import add_data, add_features, add_target, read_data
+from marginwood._cli.data import add_categories, add_data, add_features, add_target, read_data
 from marginwood._cli.models import add_model, count, fit_model, given_options, make_tuned
 from marginwood._persistence import save
 from marginwood._support.files import check_place
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")
     add_target(parser)
     add_features(parser)
+    add_categories(parser)
     add_model(parser)
 
 
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     chosen = {name: getattr(args, name) for name in ("cv", "selection", "checkpoint") if getattr(args, name)}
     model = make_tuned(args.model, given_options(args) | chosen, verbose=int(not args.quiet))
     check_place(args.out)
-    data = read_data(args)
+    data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names)
     save(model, args.out, notes=data.notes())
     choice = describe_choice(model)
