@@ -296,9 +296,9 @@ def test_a_range_is_two_columns_that_say_its_level(call, saved, folder):
 @pytest.mark.parametrize(
     ("option", "remedy"),
     [
-        (["--quantiles", "0.5"], "DistributionalIntervalRegressor"),
-        (["--survival", "1"], "DistributionalIntervalRegressor"),
-        (["--range", "0.9"], "ConformalIntervalRegressor"),
+        (["--quantiles", "0.5"], "fit and tune with --distribution"),
+        (["--survival", "1"], "fit and tune with --distribution"),
+        (["--range", "0.9"], "fit and tune with --ranges"),
     ],
 )
 def test_what_a_model_does_not_predict_is_refused_with_what_does(call, folder, option, remedy):
