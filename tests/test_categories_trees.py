@@ -184,7 +184,7 @@ def test_a_search_chooses_the_model_that_a_fit_by_hand_gives():
 
 def test_out_of_bag_predictions_are_those_of_the_trees_that_did_not_draw_a_row():
     X, y = breast_cancer()
-    forest = MaxMarginIntervalForest(8, oob_score=True, random_state=1).fit(X, y)
+    forest = MaxMarginIntervalForest(30, max_depth=3, oob_score=True, random_state=1).fit(X, y)
     for row in range(0, 120, 17):
         undrawn = [
             tree.predict(X.iloc[[row]])[0]
