@@ -138,7 +138,7 @@ def add_categories(parser: argparse.ArgumentParser) -> None:
         metavar="COL",
         nargs="+",
         action="extend",
-        help="columns whose values are categories (default: those that hold text; tree, forest and boosting)",
+        help="columns whose values are categories (default: those that hold text; not for linear models)",
     )
 
 
@@ -227,7 +227,7 @@ def _new_categories(table: Table, names: list[str], takes_categories: bool, chos
             log.info("%s: columns of text are categories: %s", table.source, ", ".join(found))
         return found
     if not takes_categories:
-        raise UsageError("--categories: this model takes numbers only; tree, forest and boosting take categories")
+        raise UsageError("--categories: this model takes numbers only; tree, forest, boosting and xgb take categories")
     unknown = ", ".join(repr(name) for name in chosen if name not in names)
     if unknown:
         raise UsageError(f"--categories: expected columns to learn from, got {unknown}")

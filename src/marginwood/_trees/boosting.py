@@ -20,10 +20,10 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._categories import count_categories
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_count, check_number, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
-from marginwood._trees.effects import with_effects
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.rules import Rules
 from marginwood._trees.stages import Fitted, StagePath, grow_stages
@@ -216,7 +216,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
-        rules = with_effects(rules, self)
+        rules = rules._replace(monotonic_cst=effects_of(self))
         rows = SortedRows(training.weighted(), count_categories(self.categories_))
         init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(rows.rows), [])
         trees, train_score, validation_score = self._boost(rows, rules, validation, init, kept, seed)

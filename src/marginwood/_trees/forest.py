@@ -29,12 +29,12 @@ from marginwood._base import (
     forget,
 )
 from marginwood._categories import count_categories
+from marginwood._effects import effects_of
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
-from marginwood._trees.effects import with_effects
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.leafweights import LeafWeights
 from marginwood._trees.outofbag import ForestPath
@@ -209,7 +209,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         is_warm = self.warm_start and hasattr(self, "estimators_")
         rows = check_rows(check_features(self, X, reset=not is_warm), y, sample_weight)
         prepared = SortedRows(rows, count_categories(self.categories_))
-        return self._fit(prepared, with_effects(rules, self), len(self.estimators_) if is_warm else 0)
+        rules = rules._replace(monotonic_cst=effects_of(self))
+        return self._fit(prepared, rules, len(self.estimators_) if is_warm else 0)
 
     def _rules(self) -> Rules:
         count_draws(self, 1)

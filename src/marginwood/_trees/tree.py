@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
 from marginwood._categories import count_categories
-from marginwood._trees.effects import with_effects
+from marginwood._effects import effects_of
 from marginwood._trees.growing import SortedRows, grow, grow_unpruned
 from marginwood._trees.pruning import PrunableMixin, SubtreePath
 from marginwood._trees.rules import Rules
@@ -156,7 +156,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         """
         rules = self._rules()
         X = check_features(self, X, reset=True)
-        rules = with_effects(rules, self)
+        rules = rules._replace(monotonic_cst=effects_of(self))
         checked = check_rows(X, y, sample_weight).weighted()
         rows = SortedRows(checked, count_categories(self.categories_), is_shared=False)
         self.max_features_ = rules.options(len(X), X.shape[1], 1.0).max_features

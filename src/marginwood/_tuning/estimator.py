@@ -24,10 +24,10 @@ from marginwood._base import (
     copy_feature_names,
 )
 from marginwood._categories import Encoded
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_choice, is_integer
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
-from marginwood._trees.effects import effects_of
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.journal import Journal, digest
 from marginwood._tuning.margins import check_margins

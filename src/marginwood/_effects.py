@@ -7,16 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._trees.rules import Rules
-
-__all__ = ["effects_of", "with_effects"]
+__all__ = ["effects_of"]
 
 EXPECTED = "-1, 0 or 1 for each feature, as a sequence or as a dict by the names of features"
-
-
-def with_effects(rules: Rules, estimator: Any) -> Rules:
-    """The rules with the effects that an estimator asks for, which has seen the features of its data."""
-    return rules._replace(monotonic_cst=effects_of(estimator))
 
 
 def effects_of(estimator: Any) -> tuple[int, ...] | None:
