@@ -17,7 +17,7 @@ from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
 from marginwood._mistakes import find_swap
 from marginwood._support.cells import read_measurements
-from marginwood.datasets import FOLDER_FILES, check_folds
+from marginwood.datasets._files import FOLDER_FILES, check_folds
 from marginwood.intervals import (
     FloatArray,
     IntArray,

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from marginwood._cli.errors import DataError
 from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
 from marginwood.intervals import FloatArray, IntArray
 
@@ -42,7 +43,7 @@ def polars() -> Any:
     try:
         import polars
     except ImportError:
-        raise DataError("tables are read with polars: pip install 'marginwood[cli]'") from None
+        raise DataError(f"tables are read with polars: {install_hint('cli')}") from None
     return polars
 
 
