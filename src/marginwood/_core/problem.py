@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from marginwood._core import parallel
 from marginwood._core.categories import CATEGORIES, NUMBERS
-from marginwood._core.grow import grow, make_scratch, price_by_descent, root_of
+from marginwood._core.grow import count_leaves, grow_on, make_scratch, make_shared, root_of
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
 from marginwood._core.optimum import solve
@@ -46,9 +47,9 @@ class Target:
     rows of `is_exact`, by default those whose ends are equal.
     """
 
-    def __init__(self, intervals, is_exact=None):
+    def __init__(self, intervals, is_exact=None, team=None):
         is_exact = intervals[:, 0] == intervals[:, 1] if is_exact is None else is_exact
-        self._lower, self._upper, self._exact = lists = sort_limits(intervals, is_exact)
+        self._lower, self._upper, self._exact = lists = sort_limits(intervals, is_exact, team)
         self._reach, self._farthest = _reaches(*(values for _, values in lists))
 
     def at(self, margin):
@@ -151,7 +152,7 @@ def plain(n_features):
     return Kinds(None, np.zeros(n_features, dtype=np.int8))
 
 
-def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: Kinds):
+def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: Kinds, team=None):
     """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up.
 
     Returns the node table, and the categories of its splits; None if there are none.
@@ -163,23 +164,11 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
     of_rows = X, orders, limits.in_order, limits.breakpoints, weights
     problem = Problem(*of_rows, n_categories, signs, None, limits.margin)
-    max_leaves = orders.shape[1] // options.min_samples_leaf + 1
-    if options.max_leaf_nodes > 0:
-        max_leaves = min(max_leaves, options.max_leaf_nodes)
-    if options.max_depth < 31:
-        max_leaves = min(max_leaves, 2**options.max_depth)
-    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves, int(n_categories.max()))
     mantissa, weight_exponent = np.frexp(weight_unit)
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
-    nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    constants = LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS
-    arguments = problem, *constants, options._replace(min_decrease=float(least)), scratch, nodes
-    root = root_of(problem, seed)
-    n_nodes, n_pending = grow(*arguments, root, 0, 0)
-    while n_pending > 0:
-        n_nodes, n_pending = grow(*arguments, root, n_nodes, price_by_descent(*arguments, n_pending))
-    nodes = nodes[:n_nodes].copy()
+    options = options._replace(min_decrease=float(least))
+    nodes = _grow(problem, LOSS_CODES[loss], options, root_of(problem, seed), team)
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
     nodes["impurity"] = in_units(nodes["impurity"], weight_unit, limits.exponent, power)
@@ -189,3 +178,19 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     if not len(limits.in_order):
         nodes["value"] = limits.default
     return nodes, list_subsets(nodes, X, orders, n_categories) if has_categories else None
+
+
+def _grow(problem, loss, options, root, team):
+    """The node table in the units of the problem, by a team if there is one and it is worth its while."""
+    shared = make_shared(problem.weights)
+    n_categories = int(problem.n_categories.max())
+    is_plain = n_categories == 0 and not problem.signs.any()
+    if team is not None and is_plain and problem.orders.size >= parallel.LEAST_CELLS:
+        return parallel.Growth(team, problem, loss, options, shared).grow(root)
+    max_leaves = count_leaves(options, root)
+    n_features, n_samples = problem.orders.shape
+    scratch = make_scratch(shared, n_features, n_samples, len(problem.limits), max_leaves, n_categories)
+    kinds = CATEGORIES if n_categories > 0 else NUMBERS
+    nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
+    n_nodes, _ = grow_on((problem, loss, kinds, options, scratch, nodes), root, 0, 0)
+    return nodes[:n_nodes].copy()

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
 from marginwood._categories import count_categories
 from marginwood._effects import effects_of
-from marginwood._trees.growing import SortedRows, grow, grow_unpruned
+from marginwood._trees.growing import SortedRows, grow, grow_unpruned, make_team
 from marginwood._trees.pruning import PrunableMixin, SubtreePath
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, OptimumReader
@@ -57,6 +57,9 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
+    n_jobs : int, default=None
+        Number of threads that grow a tree from many rows; None for one unless a ``joblib.parallel_config`` says
+        otherwise, -1 for all processors. The tree is the same for any number.
 
     Attributes
     ----------
@@ -121,6 +124,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
         self.margin = margin
@@ -135,6 +139,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginIntervalTree:
@@ -158,9 +163,10 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         X = check_features(self, X, reset=True)
         rules = rules._replace(monotonic_cst=effects_of(self))
         checked = check_rows(X, y, sample_weight).weighted()
-        rows = SortedRows(checked, count_categories(self.categories_), is_shared=False)
         self.max_features_ = rules.options(len(X), X.shape[1], 1.0).max_features
-        nodes, subsets = grow(rows, rules, self._seed())
+        with make_team(self.n_jobs, X) as team:
+            rows = SortedRows(checked, count_categories(self.categories_), is_shared=False, team=team)
+            nodes, subsets = grow(rows, rules, self._seed())
         self.tree_ = IntervalTree(nodes, rows.saw_missing, subsets)
         return self
 
