@@ -45,10 +45,15 @@ def check_validation(
     return check_rows(X_val, y_val, sample_weight_val)
 
 
-def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Split off a random share of the rows that say something, for validation; rows of weight 0 count as absent."""
+def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows | None]:
+    """Split off a random share of the rows that say something, for validation; rows of weight 0 count as absent.
+
+    A single row is not held out.
+    """
     training = training.weighted()
     candidates = np.flatnonzero(np.isfinite(training.intervals).any(axis=1))
+    if len(candidates) == 1:
+        return training, None
     n_held_out = math.ceil(fraction * len(candidates))
     if n_held_out >= len(candidates):
         raise ValueError(f"validation_fraction: {fraction} of {len(candidates)} samples leaves none to train on.")
