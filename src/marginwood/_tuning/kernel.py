@@ -18,8 +18,7 @@ from marginwood.intervals import FloatArray
 
 __all__ = ["KernelIntervalRegressionCV"]
 
-# Penalties to try, times the number of rows; each of them that is solved starts from the one before.
-PENALTIES = np.geomspace(10.0, 1e-4, 11)
+PENALTIES = np.geomspace(1e-1, 1e-7, 13)
 
 
 class KernelIntervalRegressionCV(SearchCV):
@@ -34,7 +33,7 @@ class KernelIntervalRegressionCV(SearchCV):
     length_scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
         Length scales to try.
     alphas : "auto" or array-like of shape (n_alphas,), default="auto"
-        Penalties to try; "auto" is eleven, from 10 down to 0.0001, over the number of rows.
+        Penalties to try; "auto" is thirteen, from 0.1 down to 1e-7.
     n_components : int, default=100
         Most landmarks; with more rows they are drawn at random.
     random_state : int, RandomState instance or None, default=None
@@ -130,13 +129,13 @@ class KernelIntervalRegressionCV(SearchCV):
         for scale in scales:
             check_positive("length_scales", scale)
         axes = {"margin": self._check_margins(rows), "length_scale": scales}
-        return self._make_grid(model, axes, self._penalties(len(rows.informative().intervals)))
+        return self._make_grid(model, axes, self._penalties())
 
-    def _penalties(self, n_rows: int) -> FloatArray:
+    def _penalties(self) -> FloatArray:
         """The penalties to try, largest first."""
         if isinstance(self.alphas, str):
             check_choice("alphas", self.alphas, ["auto"])
-            return PENALTIES / n_rows
+            return PENALTIES
         alphas = np.sort(np.ravel(self.alphas))[::-1]
         if not len(alphas):
             raise ValueError("alphas: expected at least one.")
