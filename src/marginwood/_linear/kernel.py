@@ -1,8 +1,8 @@
 """A smooth model for interval labels: squared hinge loss with a margin in the space of a Gaussian kernel.
 
 The prediction is a weighted sum of *bumps*, Gaussian functions of the distance to some training rows, the *landmarks*.
-Its *roughness* is its squared norm in the kernel's space. With all rows as landmarks that is kernel ridge regression, on
-intervals; with fewer it is Nystroem's approximation.
+Its *roughness* is its squared norm in the kernel's space. With all rows as landmarks that is kernel ridge regression,
+on intervals; with fewer it is Nystroem's approximation.
 """
 
 from __future__ import annotations
