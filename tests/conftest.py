@@ -1,9 +1,11 @@
-"""Test-wide settings that must be in place before matplotlib is imported."""
+"""Test-wide settings that must be in place before matplotlib is imported, and the command line within this process."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,3 +38,25 @@ settings.load_profile("repeatable")
 def pytest_xdist_setupnodes():
     """Compile the kernels once, before several processes all start by doing so."""
     subprocess.run([sys.executable, "-m", "marginwood", "warmup"], check=True)
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """Run a command in this process: exit code, stdout and stderr, for what needs no process of its own."""
+    from marginwood._cli.main import main
+
+    log = logging.getLogger("marginwood")
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    handlers, level = list(log.handlers), log.level
+
+    def call_main(*words):
+        with warnings.catch_warnings():
+            try:
+                code = main([str(word) for word in words])
+            except SystemExit as end:
+                code = end.code
+        return code, *capsys.readouterr()
+
+    yield call_main
+    log.handlers[:] = handlers
+    log.setLevel(level)

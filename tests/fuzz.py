@@ -1,9 +1,9 @@
 """A fuzzer: `python -m tests.fuzz --minutes 10` throws random problems at the core and checks it in exact fractions.
 
 Problems are drawn to be nasty: weights over up to 24 orders of magnitude, targets over 20, ties everywhere, margins
-wider than intervals, open ends, features with NaN and infinities, sweeps that must go by descent. Constants, prefixes
-and trees must be right to rounding, and every split as good as the best one. A case is a number: the one that fails is
-printed as the command that repeats it.
+wider than intervals, open ends, features with NaN and infinities, sweeps that must go by descent. Constants, prefixes,
+trees and anchored values must be right to rounding, every split as good as the best one, and every subtree of a
+pruning path the best for its alpha. A case is a number: the one that fails is printed as the command that repeats it.
 """
 
 import argparse
@@ -20,10 +20,15 @@ import_module(f"{__package__}.conftest" if __package__ else "conftest")  # where
 
 from marginwood import optimal_costs  # noqa: E402
 from marginwood._core import prefixes  # noqa: E402
-from marginwood._core.grow import Options  # noqa: E402
+from marginwood._core.anchor import anchor_values  # noqa: E402
+from marginwood._core.nodes import LEAF, parents  # noqa: E402
 from marginwood._core.order import sort_features  # noqa: E402
 from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, scaled  # noqa: E402
+from marginwood._core.prune import SQUARED_DISTANCE, path_losses  # noqa: E402
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set  # noqa: E402
+from marginwood._core.samples import centre_of  # noqa: E402
+from marginwood._core.search import Options  # noqa: E402
+from marginwood._trees.pruning import geometric_means, pruning_path  # noqa: E402
 from marginwood.losses import breakpoints, optimal_constant  # noqa: E402
 
 POWERS = {"linear_hinge": 1, "squared_hinge": 2}
@@ -45,6 +50,7 @@ class Problem(NamedTuple):
     margin: float
     max_depth: int
     min_samples_leaf: int
+    anchor: float
 
 
 class Limit(NamedTuple):
@@ -176,7 +182,8 @@ def solve_by_descent(problem):
     ranks_of = np.zeros((len(problem.y), 2), dtype=np.int32)
     n_limits, n = len(limits.in_order), len(problem.y)
     points = np.full((n_limits + N_SENTINELS, 2), np.nan)
-    prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
+    centre = centre_of(limits.in_order, limits.breakpoints)
+    prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
     points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
     found = prefixes.Results(np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
     prefixes.solve_by_descent(ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[problem.loss], found)
@@ -212,12 +219,25 @@ def splits_of(X):
             yield ~is_missing
 
 
+def grow_nodes(problem, by_descent):
+    """The node table of a tree."""
+    X, y, weights, loss, margin, max_depth, min_samples_leaf, _ = problem
+    options = Options(max_depth, 2, min_samples_leaf, 0, 0.0, X.shape[1], by_descent)
+    return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1)
+
+
+def parted(X, rows, node):
+    """The rows that a split sends left, and those that it sends right."""
+    column = X[rows, node["feature"]]
+    left = np.where(np.isnan(column), node["missing_go_to_left"] != 0, column <= node["threshold"])
+    return rows[left], rows[~left]
+
+
 def check_tree(problem, by_descent):
     """Every node of a tree, and that no split is better than the one it has."""
-    X, y, weights, loss, margin, max_depth, min_samples_leaf = problem
+    X, y, _, loss, margin, max_depth, min_samples_leaf, _ = problem
     power, what = POWERS[loss], "tree by descent" if by_descent else "tree"
-    options = Options(max_depth, 2, min_samples_leaf, 0, 0.0, X.shape[1], by_descent)
-    nodes = grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1)
+    nodes = grow_nodes(problem, by_descent)
     limits = limits_of(problem)
 
     def best_of_rows(rows):
@@ -234,9 +254,7 @@ def check_tree(problem, by_descent):
         assert row["n_node_samples"] == len(rows), name
         price = best.cost
         if row["children_left"] >= 0:
-            column = X[rows, row["feature"]]
-            left = np.where(np.isnan(column), row["missing_go_to_left"] != 0, column <= row["threshold"])
-            sides = rows[left], rows[~left]
+            sides = parted(X, rows, row)
             assert min(map(len, sides)) >= min_samples_leaf, name
             price = sum(best_of_rows(side).cost for side in sides)
             assert price < best.cost, f"{name}: a split that does not lower the cost"
@@ -256,6 +274,72 @@ def check_tree(problem, by_descent):
                 assert worse <= Fraction(SPLIT_SHARE) * best.cost + blur, (
                     f"{name}: price {float(price)}, but a split costs {float(other)}, of {float(best.cost)}"
                 )
+
+
+def check_anchors(problem, nodes):
+    """Every value of a tree with an anchor: the parent's value is one more row, and the nearest minimiser counts."""
+    power, limits, weight = POWERS[problem.loss], limits_of(problem), exact(problem.anchor)
+    nodes = nodes.copy()
+    target = Target(problem.y).at(problem.margin)
+    anchor_values(nodes, problem.X, target, problem.weights, LOSS_CODES[problem.loss], problem.anchor)
+    places = [(0, np.arange(len(problem.y)))]
+    while places:
+        node, rows = places.pop()
+        if nodes["children_left"][node] == LEAF:
+            continue
+        parent = Fraction(float(nodes["value"][node]))
+        pulls = [Limit(exact(parent), sign, weight) for sign in (-1, 1)]
+        children = nodes["children_left"][node], nodes["children_right"][node]
+        for child, side in zip(children, parted(problem.X, rows, nodes[node]), strict=True):
+            here, value, name = (
+                pulls + [limit for row in side for limit in limits[row]],
+                nodes["value"][child],
+                "anchor",
+            )
+            best = best_of(here, power)
+            check_value(f"{name}, node {child}", value, best, here, power, 1e-12)
+            nearest = min(max(parent, best.low), best.high)
+            is_near = abs(Fraction(float(value)) - nearest) <= Fraction(float(np.spacing(abs(value))))
+            assert is_near or power == 2 or not best.low <= value <= best.high, (
+                f"{name}, node {child}: value {value} is not the nearest minimiser, {float(nearest)}"
+            )
+            places.append((child, side))
+
+
+def check_pruning(problem, nodes):
+    """No subtree beats the one that a pruning path has for an alpha, below any node; costs on all rows are right."""
+    path, total = pruning_path(nodes), Fraction(float(nodes["weighted_n_node_samples"][0]))
+    cost = [Fraction(float(impurity)) / total for impurity in nodes["impurity"]]
+    rows_of, losses, parent = [np.arange(len(problem.y))] + [None] * (len(nodes) - 1), [], parents(nodes)
+    intervals = [
+        (Fraction(low) if low > -inf else low, Fraction(high) if high < inf else high) for low, high in problem.y
+    ]
+    for idx, node in enumerate(nodes):  # children come after their parents
+        if node["children_left"] != LEAF:
+            rows_of[node["children_left"]], rows_of[node["children_right"]] = parted(problem.X, rows_of[idx], node)
+        value = Fraction(float(node["value"]))
+        missed = [(max(intervals[row][0] - value, value - intervals[row][1], 0), row) for row in rows_of[idx]]
+        losses.append(sum(Fraction(float(problem.weights[row])) * Fraction(miss) ** 2 for miss, row in missed))
+    found = path_losses(
+        nodes, path.leaf_from, len(path.alphas), problem.X, problem.y, problem.weights, SQUARED_DISTANCE
+    )
+    for alpha in [*path.alphas.tolist(), *geometric_means(path.alphas).tolist()]:
+        step, best, kept, leaves = path.at(alpha), {}, {}, {}
+        for idx in range(len(nodes) - 1, -1, -1):
+            below = [child for child in (nodes["children_left"][idx], nodes["children_right"][idx]) if child != LEAF]
+            as_leaf = cost[idx] + Fraction(alpha)
+            best[idx] = min(as_leaf, sum(best[child] for child in below)) if below else as_leaf
+            is_leaf = path.leaf_from[idx] <= step
+            kept[idx] = as_leaf if is_leaf else sum(kept[child] for child in below)
+            leaves[idx] = [idx] if is_leaf else [leaf for child in below for leaf in leaves[child]]
+        present = [idx for idx in kept if not idx or path.leaf_from[parent[idx]] > step]
+        for idx in present:
+            assert kept[idx] - best[idx] <= Fraction(1e-9) * cost[idx], f"pruning at {alpha}, node {idx}"
+        right = sum(losses[leaf] for leaf in leaves[0])
+        assert len(leaves[0]) == path.n_leaves[step], f"pruning at {alpha}: {path.n_leaves[step]} leaves"
+        assert abs(Fraction(float(found[step])) - right) <= Fraction(1e-12) * right, (
+            f"pruning at {alpha}: loss {found[step]}, right is {float(right)}"
+        )
 
 
 def _wide(rng, n, orders):
@@ -319,9 +403,9 @@ def draw_problem(case):
     y, loss = draw_intervals(rng, n), rng.choice(sorted(POWERS))
     margin = float(rng.choice([0.0, 0.0, 0.5, 3.0, 1e-9, 1e6]))
     order = np.argsort(X[:, 0], kind="stable") if rng.random() < 0.3 else np.arange(n)
-    return Problem(
-        X, y[order], draw_weights(rng, n), str(loss), margin, int(rng.integers(1, 4)), int(rng.integers(1, 3))
-    )
+    weights, max_depth, min_samples_leaf = draw_weights(rng, n), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    anchor = float(rng.choice([1.0, 3.0, 10.0 ** rng.uniform(-24, 3), rng.choice(weights)]))
+    return Problem(X, y[order], weights, str(loss), margin, max_depth, min_samples_leaf, anchor)
 
 
 def check_case(case):
@@ -331,6 +415,9 @@ def check_case(case):
     check_prefixes(problem)
     check_tree(problem, by_descent=False)
     check_tree(problem, by_descent=True)
+    nodes = grow_nodes(problem, by_descent=False)
+    check_anchors(problem, nodes)
+    check_pruning(problem, nodes)
 
 
 def main():

@@ -53,6 +53,16 @@ def test_values_are_those_of_the_rows_and_the_anchor_together(y, loss, margin, a
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+def test_light_rows_count_beside_heavy_ones_that_are_satisfied(loss):
+    X = np.array([[0.0], [1.0], [1.0], [1.0]])
+    y = [(-1.0, -1.0), (1.0, np.inf), (1.0, np.inf), (5.0, 5.0)]
+    weight = np.array([1e20, 1e20, 1e20, 3.0])
+    tree = MaxMarginIntervalTree(loss=loss, max_depth=1, anchor=1.0).fit(X, y, weight)
+    root, _, right = tree.tree_.nodes["value"]
+    assert right == pytest.approx((3 * 5.0 + root) / 4 if loss == "squared_hinge" else 5.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 def test_an_anchor_changes_values_alone(loss):
     plain = MaxMarginIntervalTree(loss=loss, margin=0.1).fit(X, Y).tree_.nodes
     anchored = MaxMarginIntervalTree(loss=loss, margin=0.1, anchor=2.0).fit(X, Y).tree_.nodes

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from marginwood._core import cache
 from marginwood._core.cache import Store, UnusableError
+from marginwood._core.notices import PURPOSES
 
 SOURCES = Path(__file__).parents[1] / "src"
 NOBODY = 65534
@@ -145,6 +147,19 @@ def test_without_a_folder_to_write_to_a_kernel_costs_one_line():
     said = call(env)
     assert said.startswith("marginwood: compiling kernels for predictions, which cannot be kept for later runs (")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+def test_a_notice_that_cannot_be_said_is_no_error(tmp_path, redirection):
+    command = ["sh", "-c", f'exec "$0" "$@" {redirection}', sys.executable, "-c", CALL]
+    run = subprocess.run(command, env=environment(tmp_path), stdout=subprocess.PIPE, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, ANSWER)
+
+
+def test_every_kernel_has_a_purpose_in_words_of_the_user():
+    for path in sorted((SOURCES / "marginwood" / "_core").glob("*.py")):
+        if re.search(r"^@(kernel|filling)", path.read_text(), re.MULTILINE):
+            assert path.stem in PURPOSES
 
 
 def test_two_kernels_that_cannot_be_kept_cost_one_line_together():

@@ -3,12 +3,10 @@
 import gzip
 import importlib.util
 import json
-import logging
 import os
 import signal
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +22,7 @@ import marginwood
 from conftest import PATIENCE
 from marginwood import export
 from marginwood._base import IntervalRegressorMixin
-from marginwood._cli.main import COMMANDS, main
+from marginwood._cli.main import COMMANDS
 from marginwood._cli.models import available_models
 from marginwood.datasets import make_sine
 from marginwood.metrics import d_calibration, error_table, interval_concordance_index, interval_log_loss
@@ -49,26 +47,6 @@ def run(*words, **options):
     """Run a command in a process of its own."""
     options = {"capture_output": True, "timeout": PATIENCE, "env": environment()} | options
     return subprocess.run(command(*words), check=False, **options)
-
-
-@pytest.fixture
-def call(capsys, monkeypatch):
-    """Run a command in this process: exit code, stdout and stderr, for what needs no process of its own."""
-    log = logging.getLogger("marginwood")
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    handlers, level = list(log.handlers), log.level
-
-    def call_main(*words):
-        with warnings.catch_warnings():
-            try:
-                code = main([str(word) for word in words])
-            except SystemExit as end:
-                code = end.code
-        return code, *capsys.readouterr()
-
-    yield call_main
-    log.handlers[:] = handlers
-    log.setLevel(level)
 
 
 def make_frame(seed, n_rows=120):
@@ -119,7 +97,7 @@ def test_fit_show_predict_and_evaluate_agree_with_python(folder, tmp_path):
     fitted = run("fit", folder / "dirty.csv", *TARGET, "--margin", "0.1", "--max-depth", "4", "--out", model)
     assert fitted.returncode == 0, fitted.stderr
     assert fitted.stdout == b""
-    assert b"120 rows, 4 features" in fitted.stderr
+    assert b"120 rows (92 interval, 11 left, 17 right), 4 features" in fitted.stderr
     tree, predictions = expected(margin=0.1, max_depth=4)
 
     shown = run("show", model)

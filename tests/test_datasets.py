@@ -7,7 +7,6 @@ import socket
 import tarfile
 import threading
 import zipfile
-from argparse import Namespace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf, nan
 from pathlib import Path
@@ -169,6 +168,7 @@ def test_a_folder_of_csv_files_is_read(tmp_path):
 def test_a_folder_is_read_as_the_command_line_reads_it(tmp_path):
     pytest.importorskip("polars", reason="the command line reads with polars")
     from marginwood._cli.data import read_data
+    from marginwood._cli.main import make_parser
 
     cells = ["", "NA", " n/a ", "NaN", "null", "None", "TRUE", "false", " 1.5 ", "-Inf"]
     features = '\ufeff"", a ,b\n' + "".join(f"row {idx},{cell},{idx}\n" for idx, cell in enumerate(cells))
@@ -178,8 +178,7 @@ def test_a_folder_is_read_as_the_command_line_reads_it(tmp_path):
     data = load_folder(folder)
     np.testing.assert_array_equal(data.X[:, 0], [nan] * 6 + [1, 0, 1.5, -inf])
     np.testing.assert_array_equal(data.y[:3], [[-inf, 2], [1, inf], [-inf, 3]])
-    names = dict.fromkeys(("lower", "upper", "time", "event", "features"))
-    read = read_data(Namespace(data=str(folder), drop=[], **names))
+    read = read_data(make_parser().parse_args(["fit", str(folder), "--out", "model.mw"]))
     np.testing.assert_array_equal(data.X, read.X)
     np.testing.assert_array_equal(data.y, read.y)
     np.testing.assert_array_equal(data.folds, read.folds)

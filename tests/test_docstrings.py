@@ -4,7 +4,8 @@ import importlib
 import inspect
 
 import pytest
-from numpydoc.validate import validate
+from numpydoc.docscrape import get_doc_object
+from numpydoc.validate import Validator, validate
 
 MODULES = [
     "",
@@ -53,6 +54,20 @@ def test_public_docstrings_agree_with_signatures(name):
     module = importlib.import_module(f"marginwood{name}")
     errors = [error for path in members(module) for error in find_errors(path)]
     assert not errors, "\n" + "\n".join(errors)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_docstring_with_a_margin_says_that_exact_rows_have_none(name):
+    module = importlib.import_module(f"marginwood{name}")
+    texts = {(path, name): text for path in members(module) for name, text in described_parameters(path).items()}
+    margins = {place: text for place, text in texts.items() if place[1] in ("margin", "margins")}
+    assert [place for place, text in margins.items() if "``lower == upper`` have no margin" not in text] == []
+
+
+def described_parameters(path):
+    """What the docstring of an object says of each of its parameters."""
+    documented = Validator(get_doc_object(Validator._load_obj(path))).doc_all_parameters
+    return {name: " ".join(lines) for name, (_, lines) in documented.items()}
 
 
 def swapped(first, second):

@@ -96,3 +96,7 @@ def test_a_very_deep_tree_has_rules_without_recursion():
 def test_an_unfitted_tree_is_refused():
     with pytest.raises(NotFittedError):
         to_rules(MaxMarginIntervalTree())
+
+
+def test_equally_good_values_that_look_alike_are_not_repeated():
+    assert str(Rule((), 6.94, 6.94 - 1e-12, 6.94 + 1e-12, 3)) == "always: 6.94, samples: 3"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from marginwood._core.grow import Options
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree
+from marginwood._core.search import Options
 from strategies import LOSSES
 
 

@@ -337,6 +337,50 @@ def test_impossible_detection_limits_are_refused(y, limits, message):
         from_detection_limits(y, *limits)
 
 
+def test_measurements_are_read_as_laboratories_write_them():
+    made = from_detection_limits(["<1", "2.5", ">50", "ND", "0.1", "≤ 3"], lower_limit=0.5)
+    assert_array_equal(made, [[-INF, 1], [2.5, 2.5], [50, INF], [-INF, 0.5], [-INF, 0.5], [-INF, 3]])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_measurements_may_be_a_series(library):
+    series = pytest.importorskip(library).Series(["<1", "2.5", ">50"])
+    assert_array_equal(from_detection_limits(series), [[-INF, 1], [2.5, 2.5], [50, INF]])
+
+
+def test_a_flag_decides_between_a_limit_and_a_detected_value_that_is_equal_to_it():
+    flags = [True, False, False]
+    assert_array_equal(from_detection_limits([0.5, 0.5, 2], nondetect=flags), [[-INF, 0.5], [0.5, 0.5], [2, 2]])
+    assert_array_equal(from_detection_limits([0, 0.5, 2], 0.5, nondetect=flags), [[-INF, 0.5], [0.5, 0.5], [2, 2]])
+    assert_array_equal(
+        from_detection_limits([NAN, 0.2, 9], 0.5, 9, nondetect=flags), [[-INF, 0.5], [0.2, 0.2], [9, INF]]
+    )
+    assert_array_equal(from_detection_limits(["<1", "1", "ND"], 2, nondetect=[1, 0, 1]), [[-INF, 1], [1, 1], [-INF, 2]])
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        (["1", "ND"], {}, r"y: not detected, and below what .* row 1, y=ND\)\. Pass lower_limit"),
+        (["1", ""], {"lower_limit": 1}, r"y: NaN, missing or infinite in 1 of 2 rows \(first: row 1, y=, .* Leave out"),
+        (["1", "2 mg"], {}, "y: expected a number, '<1', '>50' or 'ND'"),
+        ([1, 2], {"nondetect": [0, 2]}, r"nondetect: neither True/1 nor False/0 .* row 1, y=2.0, nondetect=2.0"),
+        ([1, 2], {"nondetect": [0, NAN]}, "nondetect: neither True/1 nor False/0"),
+        (["<1", "2"], {"nondetect": [0, 0]}, "y and nondetect: they contradict each other in 1 of 2 rows"),
+        ([">1", "2"], {"nondetect": [1, 0]}, "y and nondetect: they contradict each other"),
+        (
+            [1, 2],
+            {"nondetect": [1, 0], "lower_limit": 0.5},
+            "nondetect: flagged above lower_limit .* leave out lower_limit",
+        ),
+        ([1, 2], {"nondetect": [1, 0, 1]}, r"nondetect has shape \(3,\), y has shape \(2,\)"),
+    ],
+)
+def test_impossible_measurements_are_refused(y, options, message):
+    with pytest.raises(ValueError, match=message):
+        from_detection_limits(y, **options)
+
+
 def test_every_row_has_one_kind_of_censoring():
     expected = ["interval", "left", "right", "uncensored", "uninformative"]
     assert censoring_kind(PAIRS).tolist() == expected

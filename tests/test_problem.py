@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginwood._core.grow import Options
 from marginwood._core.hinge import LOWER, UPPER
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Target, grow_tree, scaled, subsample, times_power_of_two
+from marginwood._core.search import Options
 from strategies import intervals, margins, scales
 
 

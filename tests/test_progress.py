@@ -1,4 +1,4 @@
-"""Progress is a bar for people and log lines for everyone else."""
+"""Progress is a bar on terminals and lines everywhere else."""
 
 import io
 import logging
@@ -27,16 +27,22 @@ def test_a_bar_appears_on_a_terminal(monkeypatch):
     assert "3/3" in text
 
 
-@pytest.mark.parametrize(("stream", "verbose"), [(Terminal, 0), (io.StringIO, 1)])
-def test_nothing_appears_otherwise(monkeypatch, stream, verbose):
-    assert shown(monkeypatch, stream(), verbose) == ""
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_nothing_appears_unless_it_is_asked_for(monkeypatch, stream):
+    assert shown(monkeypatch, stream(), verbose=0) == ""
+
+
+def test_lines_appear_in_pipes_and_notebooks_where_no_log_shows_them(monkeypatch):
+    assert shown(monkeypatch, io.StringIO(), verbose=1) == "growing: 2 of 3\ngrowing: 3 of 3\n"
 
 
 def test_ten_lines_are_logged_where_there_is_no_terminal(monkeypatch, caplog):
-    monkeypatch.setattr("sys.stderr", io.StringIO())
+    stderr = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stderr)
     caplog.set_level(logging.INFO, logger="marginwood")
     with progress_bar("growing", 45, verbose=1) as advance:
         for _ in range(45):
             advance()
     assert len(caplog.messages) == 10
+    assert stderr.getvalue() == ""
     assert caplog.messages[-1] == "growing: 45 of 45"

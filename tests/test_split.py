@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 import reference
 from marginwood import MaxMarginIntervalTree
 from marginwood._core import hinge, samples, screen, split
-from marginwood._core.grow import Problem, make_scratch
+from marginwood._core.grow import make_scratch
 from marginwood._core.jit import kernel
 from marginwood._core.nodes import NO_FEATURE
 from marginwood._core.order import sort_features
 from marginwood._core.problem import LOSS_CODES, Target
 from marginwood._core.rankset import N_SENTINELS
+from marginwood._core.search import Problem
 from marginwood._core.split import Split
 from marginwood.losses import hinge_loss
 from strategies import LOSSES, count_weights, crossing_order, informative_intervals, losses
@@ -55,7 +56,7 @@ def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1, is_scr
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
     problem = Problem(X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], 0.0)
     stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
-    scratch = make_scratch(weights, 1, len(limits.in_order), 1, 1)
+    scratch = make_scratch(weights, 1, len(limits.in_order), 1)
     scratch.points[:] = np.nan
     walked, in_budget, descended = sweep_both(problem, scratch, stretch, is_screened, TOLERANCE)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -23,6 +24,7 @@ from marginwood.datasets import make_sine
 from marginwood.export import from_dict, to_dict
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
+from marginwood.xgb._data import Sample
 from marginwood.xgb._objective import typical_distance
 from marginwood.xgb_dask import DaskXGBIntervalRegressor
 from strategies import LOSSES, informative_intervals, losses, margins
@@ -374,7 +376,7 @@ def test_names_of_other_libraries_are_told_in_fit(estimator):
 def test_an_objective_of_the_user_is_used_as_it_is():
     scale = typical_distance(y, None)
     named = regressor(loss="linear_hinge", margin=0.2)
-    factor = named._arguments(y, None, 0, stops=False)["obj"].factor
+    factor = named._plan(Sample(y, None), 0).objective.factor
     penalties = {"reg_lambda": float(factor), "min_child_weight": float(factor)}
     own = regressor(loss=IntervalObjective("linear_hinge", 0.2, scale, factor), **penalties)
     np.testing.assert_array_equal(own.fit(X, y).predict(X), named.fit(X, y).predict(X))
@@ -440,3 +442,80 @@ def test_weights_that_allow_no_split_are_told():
 def test_a_learning_rate_is_a_positive_number():
     with pytest.raises(ValueError, match="learning_rate: expected a finite number > 0, got nan"):
         XGBIntervalRegressor(2, learning_rate=float("nan")).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+KINDS_OF_ROUNDS = {
+    "plain": {},
+    "dart": {"xgb_params": {"booster": "dart", "rate_drop": 0.5}},
+    "drawn": {"subsample": 0.5, "colsample_bytree": 0.5},
+    "approx": {"tree_method": "approx"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_ROUNDS)
+def test_the_rounds_are_those_of_xgboost(kind):
+    model = regressor(n_iter_no_change=40, n_estimators=40, loss="linear_hinge", margin=0.2, **KINDS_OF_ROUNDS[kind])
+    model.fit(X[:100], y[:100], weights[:100], X_val=X[100:], y_val=y[100:])
+    plan = model._plan(Sample(y[:100], weights[:100]), np.random.RandomState(0).randint(1, 2**31 - 1))
+    make, options = (xgboost.QuantileDMatrix, {"max_bin": 256})
+    if kind == "approx":
+        make, options = (xgboost.DMatrix, {})
+    first, last = ({"label_lower_bound": part[:, 0], "label_upper_bound": part[:, 1]} for part in (y[:100], y[100:]))
+    training = make(X[:100], weight=weights[:100], **first, **options)
+    validation = make(X[100:], **last, **options, **({} if kind == "approx" else {"ref": training}))
+    history = {}
+    booster = xgboost.train(
+        plan.params,
+        training,
+        40,
+        evals=[(validation, "validation")],
+        obj=plan.objective,
+        custom_metric=plan.metric,
+        evals_result=history,
+        verbose_eval=False,
+    )
+    # XGBoost writes scores as texts of six digits.
+    np.testing.assert_allclose(model.validation_score_, history["validation"]["interval_mae"], atol=1e-6)
+    kept = booster[: model.n_estimators_]
+    np.testing.assert_array_equal(model.predict(X[100:]), kept.predict(validation))
+
+
+def thin(seed=0):
+    """Features with many zeros, and intervals that follow the others."""
+    rng = np.random.default_rng(seed)
+    features = np.where(rng.uniform(size=(200, 6)) < 0.4, rng.normal(size=(200, 6)), 0.0)
+    target = features[:, 0] + (features[:, 1] != 0)
+    return features, np.column_stack([target - 0.1, target + 0.1])
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array])
+def test_zeros_of_sparse_features_are_missing_to_fit_and_predict(kind):
+    features, targets = thin()
+    model = regressor().fit(kind(features), targets)
+    assert model.zeros_are_missing_
+    holes = regressor().fit(np.where(features == 0, nan, features), targets)
+    np.testing.assert_array_equal(model.predict(kind(features)), holes.predict(np.where(features == 0, nan, features)))
+    np.testing.assert_array_equal(model.predict(features), model.predict(kind(features)))
+
+
+def test_zeros_of_dense_features_are_zeros_to_predict_whatever_comes():
+    features, targets = thin()
+    model = regressor().fit(features, targets)
+    assert not model.zeros_are_missing_
+    many = np.tile(features, (50, 1))  # more than one block
+    np.testing.assert_array_equal(model.predict(sparse.csc_array(many)), model.predict(many))
+
+
+def test_sparse_features_may_be_infinite_held_out_and_saved(tmp_path):
+    features, targets = thin()
+    features[3, 0], features[5, 1], features[7, 2] = inf, -inf, nan
+    model = regressor(n_iter_no_change=5).fit(sparse.csr_array(features), targets)
+    assert len(model.validation_score_) > 0
+    given = regressor(n_iter_no_change=5)
+    given.fit(sparse.csr_array(features), targets, X_val=features, y_val=targets)
+    other = regressor(n_iter_no_change=5).fit(features, targets, X_val=sparse.csr_array(features), y_val=targets)
+    same = regressor(n_iter_no_change=5).fit(features, targets, X_val=features, y_val=targets)
+    np.testing.assert_array_equal(other.validation_score_, same.validation_score_)
+    marginwood.save(model, tmp_path / "model.mw")
+    loaded = marginwood.load(tmp_path / "model.mw")
+    np.testing.assert_array_equal(loaded.predict(features), model.predict(sparse.csr_array(features)))

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from marginwood._core.problem import MAX_SAMPLES
+from marginwood._mistakes import warn_of_events
 from marginwood._support.tables import as_known_table
 from marginwood.intervals import (
     BoolArray,
@@ -200,17 +201,23 @@ def refuse_features(bad: BoolArray, what: str, X: FloatArray, advice: str) -> No
         )
 
 
+def check_lengths(n_rows: int, n_targets: int) -> None:
+    """Raise unless there are as many targets as rows of features."""
+    if n_rows != n_targets:
+        raise ValueError(
+            f"X and y: expected the same number of rows, got inconsistent numbers of samples: "
+            f"{n_rows} in X, {n_targets} in y."
+        )
+
+
 def check_rows(X: Any, y: Any, sample_weight: Any) -> Rows:
     """Check targets and weights against features that are checked already."""
     intervals = check_intervals(y)
     n_rows = X.shape[0]  # a sparse matrix has no length
-    if n_rows != len(intervals):
-        raise ValueError(
-            f"X and y: expected the same number of rows, got inconsistent numbers of samples: "
-            f"{n_rows} in X, {len(intervals)} in y."
-        )
+    check_lengths(n_rows, len(intervals))
     weight = check_sample_weight(sample_weight, n_rows)
     check_informative(intervals, weight)
+    warn_of_events(intervals)
     return Rows(X, intervals, np.ones(n_rows) if weight is None else weight)
 
 

@@ -159,7 +159,8 @@ def survey(search: Search, rows: IntArray, level: FloatArray, levels: FloatArray
     score = np.asarray(search.results["mean_test_score"], np.float64)
     # A path has a candidate near every level; a grid has no more than the points that it tried.
     is_path = "n_leaves" in search.results or len(levels) < len(np.unique(level[rows]))
-    is_chosen, reach = rows == search.best_index, np.inf if is_path else 1e-9
+    is_chosen = rows == search.best_index
+    reach = np.inf if is_path else 1e-9
     surface = make_surface(search.numbers("margin")[rows], level[rows], score[rows], is_chosen, levels, reach)
     return surface._replace(candidates=np.where(surface.candidates < 0, -1, rows[surface.candidates]))
 
@@ -176,7 +177,9 @@ def make_surface(
 
     Of equally near ones it is the best, save that the chosen candidate always has a cell.
     """
-    margins, places, chosen = np.unique(margin), _log_places(levels, levels), None
+    margins = np.unique(margin)
+    places = _log_places(levels, levels)
+    chosen = None
     candidates = np.empty((len(margins), len(levels)), np.int64)
     for row, value in enumerate(margins):
         own = np.flatnonzero(margin == value)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from marginwood.intervals import FloatArray, as_numbers
+from marginwood._support.arrays import as_numbers
+from marginwood.intervals import FloatArray
 
 __all__ = ["DistributionMixin", "check_times"]
 

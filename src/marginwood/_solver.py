@@ -9,6 +9,7 @@ import numpy as np
 from marginwood._core import prefixes
 from marginwood._core.problem import LOSS_CODES, Target, in_units, scaled, times_power_of_two
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
+from marginwood._core.samples import centre_of
 from marginwood.intervals import FloatArray, IntArray, check_intervals, check_sample_weight
 from marginwood.losses import check_loss
 
@@ -41,7 +42,7 @@ def optimal_costs(
     lower, upper : array-like of shape (n,)
         Ends of the intervals; they may be infinite.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 where lower equals upper.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     loss : {"linear_hinge", "squared_hinge"}, default="linear_hinge"
         The price of a prediction outside that range: its distance, or its squared distance.
     sample_weight : array-like of shape (n,), default=None
@@ -79,11 +80,15 @@ def optimal_costs(
     weights, weight_unit = scaled(weights)
 
     limits = Target(intervals).at(float(margin))
-    n_samples, n_limits = len(intervals), len(limits.in_order)
+    n_samples = len(intervals)
+    n_limits = len(limits.in_order)
     ranks_of = np.empty((n_samples, 2), dtype=np.int32)  # on huge pages, which np.zeros are not
     ranks_of[:] = 0
-    points, ranks, code = np.empty((n_limits + N_SENTINELS, 2)), make_rank_set(n_limits), LOSS_CODES[loss]
-    centre = prefixes.rank_all(limits.in_order, limits.breakpoints, weights, ranks_of, points)
+    points = np.empty((n_limits + N_SENTINELS, 2))
+    ranks = make_rank_set(n_limits)
+    code = LOSS_CODES[loss]
+    centre = centre_of(limits.in_order, limits.breakpoints)
+    prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
 
     found = prefixes.Results(np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64))
     if not prefixes.solve_by_walking(ranks_of, points, limits.breakpoints, weights, ranks, code, centre, found):

@@ -9,8 +9,17 @@ import numpy as np
 
 from marginwood._base import Rows, check_features, check_rows
 from marginwood._support.checks import check_count, check_number
+from marginwood.intervals import BoolArray
 
-__all__ = ["BOOSTER_NAMES", "VALIDATION_NAMES", "check_early_stopping", "check_validation", "hold_out"]
+__all__ = [
+    "BOOSTER_NAMES",
+    "VALIDATION_NAMES",
+    "check_early_stopping",
+    "check_pair",
+    "check_validation",
+    "draw_held_out",
+    "hold_out",
+]
 
 # What other libraries call arguments of all boosters here, and those of their `fit`.
 BOOSTER_NAMES = {
@@ -33,15 +42,18 @@ def check_early_stopping(patience: Any, validation_fraction: Any) -> None:
     check_number("validation_fraction", validation_fraction, "a number between 0 and 1", lambda share: 0 < share < 1)
 
 
-def check_validation(
-    estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *, accept_sparse: bool = False
-) -> Rows | None:
-    """Validation data that came as arguments of `fit`, checked; None if there are none."""
+def check_pair(X_val: Any, y_val: Any) -> None:
+    """Raise unless there are features and targets to validate with, or neither."""
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val: expected both or neither.")
+
+
+def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
+    """Validation data that came as arguments of `fit`, checked; None if there are none."""
+    check_pair(X_val, y_val)
     if X_val is None:
         return None
-    X_val = check_features(estimator, X_val, accept_sparse=accept_sparse)
+    X_val = check_features(estimator, X_val)
     return check_rows(X_val, y_val, sample_weight_val)
 
 
@@ -51,12 +63,19 @@ def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows | N
     A single row is not held out.
     """
     training = training.weighted()
-    candidates = np.flatnonzero(np.isfinite(training.intervals).any(axis=1))
-    if len(candidates) == 1:
+    candidates = np.any(np.isfinite(training.intervals), axis=1)
+    if candidates.sum() == 1:
         return training, None
-    n_held_out = math.ceil(fraction * len(candidates))
-    if n_held_out >= len(candidates):
-        raise ValueError(f"validation_fraction: {fraction} of {len(candidates)} samples leaves none to train on.")
-    held_out = np.zeros(len(training.intervals), dtype=np.bool_)
-    held_out[np.random.RandomState(seed).permutation(candidates)[:n_held_out]] = True
+    held_out = draw_held_out(candidates, fraction, seed)
     return training.take(~held_out), training.take(held_out)
+
+
+def draw_held_out(candidates: BoolArray, fraction: float, seed: int) -> BoolArray:
+    """Which rows are held out: a random share of the candidates."""
+    rows = np.flatnonzero(candidates)
+    n_held_out = math.ceil(fraction * len(rows))
+    if n_held_out >= len(rows):
+        raise ValueError(f"validation_fraction: {fraction} of {len(rows)} samples leaves none to train on.")
+    held_out = np.zeros(len(candidates), dtype=np.bool_)
+    held_out[np.random.RandomState(seed).permutation(rows)[:n_held_out]] = True
+    return held_out

@@ -25,7 +25,10 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
 from marginwood._support.archives import fetch_files
-from marginwood.intervals import FloatArray, IntArray, as_numbers, check_intervals, make_intervals, raise_first
+from marginwood._support.arrays import as_numbers, raise_first
+from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood._support.checks import check_count, check_number
+from marginwood.intervals import FloatArray, IntArray, check_intervals, make_intervals
 
 __all__ = [
     "fetch_paper_data",
@@ -38,14 +41,12 @@ __all__ = [
 ]
 
 FEATURE_MAX = 10.0
-SHIFT_SD, DRAW_SD, N_DRAWS = 0.2, 0.3, 10
+SHIFT_SD, DRAW_SD = 0.2, 0.3
+N_DRAWS = 10
 OPEN_SHARE = 0.2
 
 PAPER_DATA_URL = "https://git.io/mmit-data"
 FOLDER_FILES = ("features.csv", "targets.csv", "folds.csv")
-# What cells may say, in lower case; the command line reads tables by the same.
-MISSING = ("", "na", "n/a", "nan", "null", "none")
-BOOLEANS = {"true": "1", "false": "0"}
 
 RandomState = int | np.random.RandomState | None
 Samples = tuple[FloatArray, FloatArray]  # X and y
@@ -192,8 +193,7 @@ def make_intervals_from_regression(
     shares = {"left": left, "right": right, "uncensored": uncensored}
     if min(shares.values()) < 0 or sum(shares.values()) > 1 + 1e-12:
         raise ValueError(f"left, right, uncensored: expected shares >= 0 whose sum is at most 1, got {shares}.")
-    if not 0 <= width < np.inf:
-        raise ValueError(f"width: expected a finite number >= 0, got {width!r}.")
+    check_number("width", width, "a finite number >= 0", lambda number: 0 <= number < np.inf)
     random = check_random_state(random_state)
     sides = random.uniform(0.0, width * values.std(), (2, len(values)))
     intervals = np.column_stack([values - sides[0], values + sides[1]])
@@ -379,8 +379,7 @@ def fifth(x: FloatArray) -> FloatArray:
 def _simulate(signal: Callable[..., FloatArray], n_samples: int, n_features: int, random_state: RandomState) -> Samples:
     """Features and intervals around `signal` of the first feature."""
     for name, count in (("n_samples", n_samples), ("n_features", n_features)):
-        if count < 1:
-            raise ValueError(f"{name}: an integer of at least 1 is needed, got {count!r}")
+        check_count(name, count, 1)
     random = check_random_state(random_state)
     X = random.uniform(0.0, FEATURE_MAX, (n_samples, n_features))
     centre = signal(X[:, 0]) + random.normal(0.0, SHIFT_SD, n_samples)

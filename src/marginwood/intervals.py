@@ -11,9 +11,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
+from marginwood._mistakes import explain_order
+from marginwood._support.arrays import as_numbers, raise_first
+from marginwood._support.cells import read_measurements
 from marginwood._support.notices import warn
 from marginwood._support.tables import as_known_table
 
@@ -208,16 +210,23 @@ def from_events(time: Any, event: Any) -> FloatArray:
     return check_intervals(np.column_stack([times, upper]), name="time")
 
 
-def from_detection_limits(y: Any, lower_limit: Any = None, upper_limit: Any = None) -> FloatArray:
+def from_detection_limits(
+    y: Any, lower_limit: Any = None, upper_limit: Any = None, *, nondetect: Any = None
+) -> FloatArray:
     """Make intervals from measurements of an instrument with detection limits.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        Measurements. Those at or below the lower limit, or at or above the upper limit, only
-        say on which side of that limit the quantity lies.
+        Measurements. Those at or below the lower limit, or at or above the upper limit, only say on which side of that
+        limit the quantity lies. Texts are read as laboratories write them: ``"1.2"``, ``"1,200"``, ``"<1"`` or
+        ``"≤ 1"`` (at most 1), ``">50"`` (at least 50), ``"ND"`` (not detected: below `lower_limit`) and ``"ND(0.5)"``.
     lower_limit, upper_limit : number or array-like of shape (n,), default=None
-        The detection limits, for all rows or per row. None, NaN or an infinity is no limit.
+        The detection limits, for all rows or per row. None, NaN or an infinity is no limit. A limit that a text of `y`
+        names goes first.
+    nondetect : array-like of bool, shape (n,), default=None
+        True or 1 where nothing was detected: the quantity lies below `lower_limit` or, if there is none, below the
+        number in `y`. Then all other numbers are detected values, even one that is equal to the lower limit.
 
     Returns
     -------
@@ -231,17 +240,37 @@ def from_detection_limits(y: Any, lower_limit: Any = None, upper_limit: Any = No
     array([[-inf,  0.5],
            [ 2. ,  2. ],
            [ 8. ,  inf]])
+    >>> from_detection_limits(["<1", "2.5", ">50"])
+    array([[-inf,  1. ],
+           [ 2.5,  2.5],
+           [50. ,  inf]])
+    >>> from_detection_limits([0.5, 0.5, 1.3], nondetect=[True, False, False])
+    array([[-inf,  0.5],
+           [ 0.5,  0.5],
+           [ 1.3,  1.3]])
     """
-    values, low, high = _columns(y=y, lower_limit=lower_limit, upper_limit=upper_limit)
+    cells = read_measurements(y, "y")
+    values, low, high, side = _columns(
+        y=cells.number, lower_limit=lower_limit, upper_limit=upper_limit, side=cells.side
+    )
+    shown = {"y": np.broadcast_to(cells.given, values.shape)}
     low = np.where(np.isnan(low), -np.inf, low)
     high = np.where(np.isnan(high), np.inf, high)
     raise_first(low >= high, "lower_limit >= upper_limit", lower_limit=low, upper_limit=high)
     below, above = values <= low, values >= high
+    if nondetect is not None:
+        below = _check_nondetect(nondetect, values, side, low, shown)
+        low = np.where(below & np.isinf(low), values, low)
+    low = np.where((side < 0) & ~np.isnan(values), values, low)
+    high = np.where(side > 0, values, high)
+    below, above = np.where(side == 0, [below, above], [side < 0, side > 0])
     lower = np.where(below, -np.inf, np.where(above, high, values))
     upper = np.where(above, np.inf, np.where(below, low, values))
+    advice = " Pass lower_limit: a number, or one for each row."
+    raise_first(below & np.isinf(upper), "y: not detected, and below what is not known,", advice, **shown)
     bad = ~(np.isfinite(values) | (lower < upper))
     advice = " Leave out rows without a measurement; -inf and inf are fine where there is a limit on that side."
-    raise_first(bad, "y: NaN, missing or infinite", advice, y=values, lower_limit=low, upper_limit=high)
+    raise_first(bad, "y: NaN, missing or infinite", advice, **shown, lower_limit=low, upper_limit=high)
     return check_intervals(np.column_stack([lower, upper]), name="y")
 
 
@@ -272,44 +301,18 @@ def censoring_kind(y: Any) -> npt.NDArray[np.str_]:
     return kinds
 
 
-def as_numbers(values: Any, name: str, *, allow_bool: bool = False) -> FloatArray:
-    """Return values of any shape as float64, with NaN for whatever stands for missing."""
-    if issparse(values):
-        raise TypeError(f"{name}: sparse matrices are not accepted; pass {name}.toarray().")
-    is_frame = hasattr(values, "shape") and hasattr(values, "columns")
-    if isinstance(values, np.ma.MaskedArray):
-        array = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
-    else:
-        try:
-            array = np.asarray(values)
-        except ValueError as error:
-            raise ValueError(f"{name}: expected an array of numbers, got rows of different lengths.") from error
-    # polars casts a boolean column beside a float one, so a frame is asked for its own types.
-    has_bool = is_frame and any(str(dtype).lower().startswith("bool") for dtype in values.dtypes)
-    kind = "b" if has_bool else array.dtype.kind
-    if kind == "O":
-        return np.array([_number(v, name, allow_bool) for v in array.ravel()]).reshape(array.shape)
-    if kind == "b" and not allow_bool:
-        raise TypeError(
-            f"{name}: booleans are not numbers. For times with event indicators use from_events(time, event)."
-        )
-    if kind not in "biuf":
-        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}.")
-    return array.astype(np.float64, copy=False)
-
-
-def _number(value: Any, name: str, allow_bool: bool) -> float:
-    """Return one element of an object array as a float, NaN where it stands for missing."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return np.nan
-    try:
-        is_bool = isinstance(value, bool | np.bool_)
-        if isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or (is_bool and not allow_bool):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        shown = f"{value!r:.60}"
-        raise TypeError(f"{name}: expected real numbers, got {shown} of type {type(value).__name__}.") from None
+def _check_nondetect(
+    nondetect: Any, values: FloatArray, side: FloatArray, low: FloatArray, shown: dict[str, Any]
+) -> BoolArray:
+    """Which rows are flagged, if nothing else that is known of them says otherwise."""
+    flags, _ = _columns(nondetect=as_numbers(nondetect, "nondetect", allow_bool=True), y=values)
+    shown = shown | {"nondetect": flags, "lower_limit": low}
+    raise_first((flags != 0) & (flags != 1), "nondetect: neither True/1 nor False/0", **shown)
+    flagged = flags == 1
+    raise_first(np.where(flagged, side > 0, side < 0), "y and nondetect: they contradict each other", **shown)
+    advice = " If y holds the limit of such a row, leave out lower_limit."
+    raise_first(flagged & (values > low) & np.isfinite(low), "nondetect: flagged above lower_limit", advice, **shown)
+    return flagged
 
 
 def _columns(**arguments: Any) -> list[FloatArray]:
@@ -346,9 +349,9 @@ def _structured_intervals(y: Any, name: str) -> FloatArray:
             f"numeric time field; got shape {y.shape} and dtype {y.dtype}."
         )
     event, time = sorted(fields, key=lambda field: y.dtype[field].kind != "b")
-    times, seen = as_numbers(y[time], name), as_numbers(y[event], name, allow_bool=True)
-    upper = np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))
-    return np.column_stack([times, upper])
+    times = as_numbers(y[time], name)
+    seen = as_numbers(y[event], name, allow_bool=True)
+    return np.column_stack([times, np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))])
 
 
 def _pairs(values: FloatArray, name: str) -> FloatArray:
@@ -380,20 +383,9 @@ def _check_rows(values: FloatArray, name: str) -> None:
     ends = {"lower": lower, "upper": upper}
     advice = ' For ends that are unknown use make_intervals(lower, upper, nan="open").'
     raise_first(np.isnan(lower) | np.isnan(upper), f"{name}: NaN or missing", advice, **ends)
-    hint = " They look like times and events: use from_events(time, event)." if np.isin(upper, (0, 1)).all() else ""
-    raise_first(upper < lower, f"{name}: upper < lower", hint, **ends)
+    raise_first(upper < lower, f"{name}: upper < lower", explain_order(values), **ends)
     advice = " An unknown lower end is -inf, an unknown upper end is inf."
     raise_first((lower == upper) & np.isinf(lower), f"{name}: both ends at the same infinity", advice, **ends)
     too_large = np.any(np.isfinite(values) & (np.abs(values) > LARGEST_LIMIT), axis=1)
     advice = f" Divide {name} by a constant, or take logarithms."
     raise_first(too_large, f"{name}: limits beyond {LARGEST_LIMIT:g}", advice, **ends)
-
-
-def raise_first(bad: BoolArray, problem: str, advice: str = "", **columns: npt.NDArray[Any]) -> None:
-    """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        shown = ", ".join(f"{name}={column[row]}" for name, column in columns.items())
-        raise ValueError(
-            f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}, {shown}).{advice}"
-        )

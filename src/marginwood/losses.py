@@ -90,7 +90,7 @@ def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:
     intervals : ndarray of shape (n, 2)
         Checked intervals.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def hinge_loss(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def optimal_constant(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 

@@ -13,14 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import LARGEST_SEED, all_or_nothing, forget
 from marginwood._support.hints import hint
-from marginwood._validation import VALIDATION_NAMES
-from marginwood.intervals import FloatArray
-from marginwood.xgb._model import XGBIntervalRegressor, as_features
+from marginwood._validation import VALIDATION_NAMES, check_pair
+from marginwood.xgb._data import MAX_SAMPLE, Sample, as_features
+from marginwood.xgb._model import XGBIntervalRegressor
 
 __all__ = ["DaskXGBIntervalRegressor"]
-
-# The first prediction and the scale come from at most this many rows, evenly spaced.
-MAX_SAMPLE = 1_000_000
 
 
 def import_xgboost_dask() -> Any:
@@ -72,7 +69,7 @@ def split_columns(X: Any, y: Any, sample_weight: Any, suffix: str = "") -> Colum
     return Columns(X, y[:, 0], y[:, 1], sample_weight)
 
 
-def check_columns(columns: Columns, suffix: str = "") -> tuple[FloatArray, FloatArray | None]:
+def check_columns(columns: Columns, suffix: str = "") -> Sample:
     """Check targets and weights on the workers; returns intervals and weights of evenly spaced rows."""
     from dask.base import compute
 
@@ -98,7 +95,7 @@ def check_columns(columns: Columns, suffix: str = "") -> tuple[FloatArray, Float
         found = f"{n_wrong_weights} of {n_rows} rows (first: row {int(wrong_weight.argmax())})"
         raise ValueError(f"sample_weight{suffix}: NaN, infinite or negative in {found}.")
     intervals = np.column_stack(sample[:2]).astype(np.float64)
-    return intervals, sample[2] if len(sample) == 3 else None
+    return Sample(intervals, sample[2] if len(sample) == 3 else None)
 
 
 class DaskXGBIntervalRegressor(XGBIntervalRegressor):
@@ -160,27 +157,38 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         """
         dask_xgboost = import_xgboost_dask()
         self._check_parameters()
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val: expected both or neither.")
+        check_pair(X_val, y_val)
         if X_val is None and self.n_iter_no_change is not None:
             raise ValueError("X_val and y_val: n_iter_no_change needs validation data.")
         training = split_columns(X, y, sample_weight)
-        intervals, weight = check_columns(training)
+        sample = check_columns(training)
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
-        arguments = self._arguments(intervals, weight, seed, stops=X_val is not None)
+        plan = self._plan(sample, seed)
         data = self._as_dask_matrix(training, client)
         evals = []
         if X_val is not None:
             validation = split_columns(X_val, y_val, sample_weight_val, "_val")
             check_columns(validation, "_val")
             evals.append((self._as_dask_matrix(validation, client, ref=data), "validation"))
-        result = dask_xgboost.train(client, dtrain=data, evals=evals, **arguments)
+        result = dask_xgboost.train(
+            client,
+            plan.params,
+            data,
+            plan.n_rounds,
+            evals=evals,
+            obj=plan.objective,
+            custom_metric=plan.metric,
+            early_stopping_rounds=plan.patience,
+            verbose_eval=False,
+        )
+        self.zeros_are_missing_ = False
         self.n_features_in_ = X.shape[1]
         forget(self, "feature_names_in_")
         if all(isinstance(name, str) for name in getattr(X, "columns", [0])):
             self.feature_names_in_ = np.array(X.columns, dtype=object)
-        self._finish(result["booster"], result["history"])
-        return self
+        scores = np.array(result["history"].get("validation", {}).get(plan.metric.name, []))
+        booster = result["booster"]
+        return self._finish(booster if plan.patience is None else booster[: booster.best_iteration + 1], scores)
 
     def _as_dask_matrix(self, data: Columns, client: Any, **reference: Any) -> Any:
         dask_xgboost = import_xgboost_dask()

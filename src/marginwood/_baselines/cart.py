@@ -220,7 +220,8 @@ def _thresholds(grown: DecisionTreeRegressor, ranks: FloatArray, values: list[Fl
     paths = grown.decision_path(ranks)
     row = np.repeat(np.arange(len(ranks)), np.diff(paths.indptr))
     is_split = tree.feature[paths.indices] >= 0
-    row, node = row[is_split], paths.indices[is_split]
+    row = row[is_split]
+    node = paths.indices[is_split]
     feature = tree.feature[node]
     rank = ranks[row, feature]
     is_left = rank <= tree.threshold[node]

@@ -72,18 +72,21 @@ def fit_normal(intervals: FloatArray, weight: FloatArray) -> NormalFit:
     value, gradient, hessian = _log_likelihood(intervals, share, at)
     for _ in range(MAX_STEPS):
         step = _newton_step(gradient, hessian, at[0], bounds)
-        gain, size = gradient @ step, 1.0
+        gain = gradient @ step
+        size = 1.0
         following = _log_likelihood(intervals, share, at + step)
         if gain <= LAST_GAIN:
             if following[0] >= value - LAST_GAIN:
-                at, value = at + step, following[0]
+                at = at + step
+                value = following[0]
             break
         while not following[0] >= value + 1e-4 * size * gain and size > 1e-10:
             size /= 2
             following = _log_likelihood(intervals, share, at + size * step)
         if size <= 1e-10:
             break
-        at, (value, gradient, hessian) = at + size * step, following
+        at = at + size * step
+        (value, gradient, hessian) = following
     return NormalFit(at[1] / at[0], 1 / at[0], value * total)
 
 
@@ -115,7 +118,8 @@ def _rows(intervals: FloatArray, precision: float, shift: float) -> _Rows:
     width = precision * (intervals[:, 1] - intervals[:, 0])
     middle = lower + np.where(np.isfinite(width), width / 2, 0.0)
     narrow = width * np.maximum(np.abs(middle), 1.0) < NARROW
-    log_likelihood, z = np.zeros(len(ends)), np.where(narrow, middle, 0.0)
+    log_likelihood = np.zeros(len(ends))
+    z = np.where(narrow, middle, 0.0)
     log_density = -(z[narrow] ** 2) / 2 - LOG_SQRT_2PI
     unit = np.where(width[narrow] > 0, width[narrow], precision)
     log_likelihood[narrow] = log_density + np.log(unit)
@@ -139,13 +143,15 @@ def _log_likelihood(intervals: FloatArray, weight: FloatArray, at: FloatArray) -
     precision, shift = at
     rows = _rows(intervals, precision, shift)
     # The limits themselves, from their standardised places: exact enough, and 0 where there is none.
-    narrow, z = rows.narrow, rows.z
+    narrow = rows.narrow
+    z = rows.z
     value = np.where(narrow, (z + shift) / precision, 0.0)
     low, high = (rows.lower + shift) / precision, (rows.upper + shift) / precision
     at_low, at_high = rows.density_lower, rows.density_upper
     d_precision = np.where(narrow, 1 / precision - z * value, at_high * high - at_low * low)
     d_shift = np.where(narrow, z, at_low - at_high)
-    bend_low, bend_high = rows.lower * at_low - at_low**2, -rows.upper * at_high - at_high**2
+    bend_low = rows.lower * at_low - at_low**2
+    bend_high = -rows.upper * at_high - at_high**2
     both = at_low * at_high
     pp = np.where(
         narrow, -(value**2) - 1 / precision**2, bend_high * high**2 + 2 * both * high * low + bend_low * low**2

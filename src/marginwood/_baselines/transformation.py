@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 from marginwood._base import Rows, all_or_nothing, check_features, check_rows, units_of
 from marginwood._baselines.association import bounded_features, find_split
 from marginwood._baselines.normal import fit_normal, location_scores
-from marginwood._core.grow import Options
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE, parents
+from marginwood._core.search import Options
 from marginwood._paths import Path
 from marginwood._support.checks import check_number
 from marginwood._trees.pruning import collapse
@@ -188,7 +188,8 @@ def _grow(data: Rows, options: Options, significance: float) -> _Grown:
     centre, scale = units_of(data.intervals)
     data = Rows(data.X, (data.intervals - centre) / scale, data.weight)
     bounded = bounded_features(data.X)
-    places, table = [(np.arange(len(data.X)), 0)], []
+    places = [(np.arange(len(data.X)), 0)]
+    table = []
     for rows, depth in places:
         here = data.take(rows)
         node, scores = _node_model(here)

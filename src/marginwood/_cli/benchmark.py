@@ -68,7 +68,8 @@ def run(args: argparse.Namespace) -> None:
     names = [*METRICS, "seconds"]
     print(f"{'':10}" + "".join(f"{name:>12}" for name in ["MSE", "+-", *names[1:]]))
     for model, scores in results.items():
-        mean, error = scores.mean(axis=0), spread(scores[:, 0], ddof=1) / np.sqrt(len(scores))
+        mean = scores.mean(axis=0)
+        error = spread(scores[:, 0], ddof=1) / np.sqrt(len(scores))
         cells = [mean[0], error, *mean[1:]]
         print(f"{model:10}" + "".join(f"{cell:12.4g}" for cell in cells))
     if importlib.util.find_spec("matplotlib") is None:
@@ -95,7 +96,8 @@ def _score(name: str, data: Data, splits: list[Any], n_jobs: int | None) -> Floa
         model = make_tuned(name, {}, n_jobs=n_jobs)
         start = time.perf_counter()
         fit_model(model, data.X[train], data.y[train], data.names)
-        seconds, prediction = time.perf_counter() - start, model.predict(data.X[test])
+        seconds = time.perf_counter() - start
+        prediction = model.predict(data.X[test])
         scores[fold] = [*(metric(data.y[test], prediction) for metric in METRICS.values()), seconds]
         log.info("%s: fold %d of %d, MSE %.4g", name, fold + 1, len(splits), scores[fold, 0])
     return scores
@@ -116,7 +118,8 @@ def _draw(errors: dict[str, FloatArray], path: str) -> bytes:
     axes.set_ylim(len(errors) - 0.5, -0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("interval MSE on test folds (dots) and its mean (bars); less is better")
-    buffer, suffix = io.BytesIO(), path.rpartition(".")[2]
+    buffer = io.BytesIO()
+    suffix = path.rpartition(".")[2]
     known = suffix in figure.canvas.get_supported_filetypes()
     figure.savefig(buffer, dpi=mpl.rcParams["figure.dpi"] * 1.5, format=suffix if known else "png")
     return buffer.getvalue()

@@ -15,8 +15,17 @@ from sklearn.pipeline import Pipeline
 
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
+from marginwood._mistakes import find_swap
+from marginwood._support.cells import read_measurements
 from marginwood.datasets import FOLDER_FILES, check_folds
-from marginwood.intervals import FloatArray, IntArray, censoring_kind, from_events, make_intervals
+from marginwood.intervals import (
+    FloatArray,
+    IntArray,
+    censoring_kind,
+    from_detection_limits,
+    from_events,
+    make_intervals,
+)
 
 __all__ = [
     "TEXT_HINT",
@@ -25,12 +34,15 @@ __all__ = [
     "add_features",
     "add_target",
     "encodes_text",
+    "name_kinds",
     "open_features",
     "read_data",
     "read_data_for",
 ]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
+LIMITS = ("lower_limit", "upper_limit")
+MEASURED_HINT = "; cells such as <1 and ND are read by --value {0!r}"
 TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
 
 log = logging.getLogger("marginwood")
@@ -51,11 +63,10 @@ class Data(NamedTuple):
 
     def notes(self) -> dict[str, Any]:
         """What a model file says about the data that it was trained on."""
-        kinds, counts = np.unique(censoring_kind(self.y), return_counts=True)
         return {
             "data": Path(self.source).name,
             "rows": len(self.y),
-            "censoring": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+            "censoring": count_kinds(self.y),
             "target": self.target,
         }
 
@@ -72,11 +83,24 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """Options that name the columns of the target."""
-    group = parser.add_argument_group("target", "An empty cell or NA is an open end, as inf and -inf are.")
+    group = parser.add_argument_group(
+        "target",
+        "Ends, times with events, or measurements. An empty cell or NA is an open end, as inf and -inf are.",
+    )
     group.add_argument("--lower", metavar="COL", help="column of lower ends")
     group.add_argument("--upper", metavar="COL", help="column of upper ends")
-    group.add_argument("--time", metavar="COL", help="column of times, with --event instead of --lower and --upper")
+    group.add_argument("--time", metavar="COL", help="column of times, with --event")
     group.add_argument("--event", metavar="COL", help="column of 1 (event at that time) and 0 (later)")
+    group.add_argument(
+        "--value", metavar="COL", help="column of measurements: 1.2, <1 (below 1), >50 (above 50), ND (not detected)"
+    )
+    group.add_argument(
+        "--nondetect", metavar="COL", help="with --value: column of 1 where the value is only an upper limit, else 0"
+    )
+    group.add_argument(
+        "--lower-limit", metavar="N|COL", help="with --value: number or column; at or below it nothing is detected"
+    )
+    group.add_argument("--upper-limit", metavar="N|COL", help="with --value: number or column; values end there")
 
 
 def add_features(parser: argparse.ArgumentParser) -> None:
@@ -87,11 +111,14 @@ def add_features(parser: argparse.ArgumentParser) -> None:
 
 
 def named_target(args: argparse.Namespace) -> dict[str, str]:
-    """The target options that were given; raises unless they are --lower and/or --upper, or --time and --event."""
-    given = {name: getattr(args, name) for name in ("lower", "upper", "time", "event") if getattr(args, name)}
-    events = given.keys() & {"time", "event"}
+    """The target options that were given; raises unless they make up one way to name a target."""
+    names = ("lower", "upper", "time", "event", "value", "nondetect", "lower_limit", "upper_limit")
+    given = {name: getattr(args, name) for name in names if getattr(args, name)}
+    events, measured = given.keys() & {"time", "event"}, given.keys() & set(names[4:])
     if events and (len(events) == 1 or len(given) > 2):
-        raise UsageError("--time and --event go together, and not with --lower or --upper")
+        raise UsageError("--time and --event go together, and with no other option of the target")
+    if measured and ("value" not in given or len(measured) < len(given)):
+        raise UsageError("--nondetect, --lower-limit and --upper-limit go with --value, and --value with nothing else")
     return given
 
 
@@ -100,7 +127,8 @@ def read_data(
 ) -> Data:
     """Read features and target as the options say; for a model that encodes text, the features as a frame."""
     target = named_target(args) or default_target or {}
-    folder, folds = Path(args.data), None
+    folder = Path(args.data)
+    folds = None
     if args.data != "-" and folder.is_dir():
         features, targets = _read_folder(folder, FEATURES), _read_folder(folder, TARGETS)
         if not target:
@@ -114,7 +142,9 @@ def read_data(
         if (folder / FOLDS).exists():
             folds = _read_folds(folder, len(features))
     elif not target:
-        raise UsageError("name the target's columns: --lower COL --upper COL, or --time COL --event COL")
+        raise UsageError(
+            "name the target's columns: --lower COL --upper COL, or --time COL --event COL, or --value COL"
+        )
     else:
         features = targets = read_table(args.data)
     if not len(targets):
@@ -122,13 +152,17 @@ def read_data(
     y = _read_target(targets, target)
     names = _feature_names(args, features, target.values() if features is targets else ())
     X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
-    log.info("%s: %d rows, %d features", features.source, len(X), len(names))
+    log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
+    swap = find_swap(y)
+    if swap is not None and "value" not in target:
+        log.warning("warning: %s: are lower and upper swapped?", swap)
     return Data(args.data, names, X, y, target, folds)
 
 
 def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
     """Read the features of a saved model, and the target that the options or its file name."""
-    args.features, args.drop = header["feature_names"], []
+    args.features = header["feature_names"]
+    args.drop = []
     is_frame = args.features is not None and encodes_text(model)
     return read_data(args, default_target=header["notes"].get("target"), encodes_text=is_frame)
 
@@ -159,13 +193,55 @@ def _read_folds(folder: Path, n_rows: int) -> IntArray:
 
 
 def _read_target(table: Table, target: dict[str, str]) -> FloatArray:
-    columns = {name: table.numbers([column]).ravel() for name, column in target.items()}
     try:
+        if "value" in target:
+            return _read_measurements(table, target)
+        columns = {name: table.numbers([column], MEASURED_HINT).ravel() for name, column in target.items()}
         if "time" in columns:
             return from_events(columns["time"], columns["event"])
         return make_intervals(columns.get("lower"), columns.get("upper"))
     except ValueError as error:
+        if isinstance(error, DataError | UsageError):
+            raise
         raise DataError(f"{table.source}: {error}") from None
+
+
+def _read_measurements(table: Table, target: dict[str, str]) -> FloatArray:
+    """Intervals of measurements; a row without one says nothing."""
+    column = target["value"]
+    cells = table.measurements(column)
+    flags = table.flags(target["nondetect"]) if "nondetect" in target else None
+    limits = [_read_limit(table, name, target[name]) if name in target else None for name in LIMITS]
+    found = read_measurements(cells, column)
+    missing = (found.side == 0) & np.isnan(found.number)
+    if flags is not None and limits[0] is not None:
+        missing &= ~flags
+    cells[missing] = 0.0
+    y = from_detection_limits(cells, *limits, nondetect=None if flags is None else flags & ~missing)
+    y[missing] = (-np.inf, np.inf)
+    return y
+
+
+def _read_limit(table: Table, name: str, text: str) -> float | FloatArray:
+    """A limit for all rows, or a column of them."""
+    if text in table.places:
+        return table.numbers([text]).ravel()
+    try:
+        return float(text)
+    except ValueError:
+        flag = f"--{name.replace('_', '-')}"
+        raise UsageError(f"{flag}: expected a number or a column; {table.source} has no column {text!r}") from None
+
+
+def count_kinds(y: FloatArray) -> dict[str, int]:
+    """Number of rows of each kind of censoring that occurs."""
+    kinds, counts = np.unique(censoring_kind(y), return_counts=True)
+    return dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+
+
+def name_kinds(counts: dict[str, int]) -> str:
+    """These numbers in words."""
+    return ", ".join(f"{n_rows} {kind.replace('uncensored', 'un-censored')}" for kind, n_rows in counts.items())
 
 
 def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:

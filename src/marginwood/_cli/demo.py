@@ -25,7 +25,8 @@ from marginwood.datasets import make_sine
 from marginwood.intervals import FloatArray
 from marginwood.plotting import plot_intervals
 
-TREE, SIGNAL = "#c8442f", "#444444"
+TREE = "#c8442f"
+SIGNAL = "#444444"
 STEPS = (
     (fit, "fit train.csv --lower lower --upper upper --margin 0.2 --max-depth 4 --out tree.mw"),
     (show, "show tree.mw"),

@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> None:
     """Read, predict, print the tables."""
     model, header = load_with_header(args.model)
     data = read_data_for(args, model, header)
-    fitted, prediction = read(model), model.predict(data.X)
+    fitted = read(model)
+    prediction = model.predict(data.X)
     print(error_table(data.y, prediction))
     distribution = fitted.predict("distribution", data.X) if fitted.predicts("distribution") else None
     print("", *score_lines(summarise(data.y, prediction, distribution)), sep="\n")

@@ -68,8 +68,7 @@ MODELS: dict[str, Model] = {
     "xgb": Model(
         XGBIntervalRegressor,
         XGBIntervalRegressor,
-        # XGBoost would print its rounds among the results.
-        {"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE, "verbose": 0},
+        {"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE},
         library="xgboost",
     ),
     "constant": Model(IntervalDummyRegressor, IntervalDummyRegressor),

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._cli.data import name_kinds
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import count
 from marginwood._fitted import Fitted, read
@@ -60,13 +61,14 @@ def run(args: argparse.Namespace) -> None:
 
 def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:
     """Lines about a model."""
-    notes, estimator = header["notes"], fitted.estimator
+    notes = header["notes"]
+    estimator = fitted.estimator
     yield one_line(f"{fitted.name}, saved by marginwood {header['version']}")
     if notes.keys() >= {"data", "rows", "censoring", "target"}:
-        kinds = ", ".join(f"{n_rows} {kind}" for kind, n_rows in notes["censoring"].items())
-        data = f"{notes['data']}: {notes['rows']} rows ({kinds})"
+        data = f"{notes['data']}: {notes['rows']} rows ({name_kinds(notes['censoring'])})"
         yield one_line(f"trained on {data}, {estimator.n_features_in_} features")
-        yield one_line("target: " + ", ".join(f"--{name} {column}" for name, column in notes["target"].items()))
+        target = [f"--{name.replace('_', '-')} {column}" for name, column in notes["target"].items()]
+        yield one_line("target: " + " ".join(target))
     yield ""
     yield "parameters: " + ", ".join(f"{name}={value!r}" for name, value in estimator.get_params(deep=False).items())
     names = fitted.feature_names()

@@ -18,16 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from marginwood._cli.errors import DataError
+from marginwood._support.cells import BOOLEANS, MISSING
 from marginwood._support.files import write_whole
-from marginwood.datasets import BOOLEANS, MISSING
 from marginwood.intervals import FloatArray
 
 __all__ = ["Table", "read_table", "write_table"]
 
 SEPARATORS = ",;\t"
-GZIP, PARQUET, UTF16 = b"\x1f\x8b", b"PAR1", (b"\xff\xfe", b"\xfe\xff")
+MARKED = ("1", "true", "yes", "<", "u", "nd")
+UNMARKED = ("0", "false", "no")
+GZIP = b"\x1f\x8b"
+PARQUET = b"PAR1"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 log = logging.getLogger("marginwood")
 
@@ -75,6 +80,38 @@ class Table:
             except DataError:
                 found[name] = self.frame.to_series(self.places[name])
         return polars().DataFrame(found)
+
+    def measurements(self, name: str) -> npt.NDArray[np.object_]:
+        """A column of what laboratories write, as numbers and texts with a decimal point."""
+        self._check_names([name])
+        cells = self.frame.to_series(self.places[name])
+        if cells.dtype != polars().String:
+            return self._parse(name, "").astype(object)
+        if self.decimal_comma:
+            cells = cells.str.replace(",", ".", literal=True)
+        return cells.fill_null("").to_numpy().astype(object)
+
+    def flags(self, name: str) -> npt.NDArray[np.bool_]:
+        """A column that marks rows: by 1 and 0, true and false, yes and no, or a mark (``<``, U, ND) where it is so.
+
+        Among marks an empty cell is none; beside 0, false or no it is an error.
+        """
+        self._check_names([name])
+        pl = polars()
+        text = self.frame.to_series(self.places[name]).cast(pl.String).fill_null("")
+        text = text.str.strip_chars().str.to_lowercase().replace({"1.0": "1", "0.0": "0"})
+        marked, unmarked = text.is_in(MARKED), text.is_in(UNMARKED)
+        if not unmarked.any():
+            unmarked = text.is_in(MISSING)
+        odd = ~(marked | unmarked)
+        if odd.any():
+            row = odd.arg_true()[0]
+            found = self.frame.to_series(self.places[name])[row]
+            raise DataError(
+                f"{self.source}: column {name!r}, row {row}: expected 1 or 0, true or false, yes or no, or a mark "
+                f"({', '.join(MARKED[3:])}) beside empty cells; got {found!r:.60}"
+            )
+        return marked.to_numpy()
 
     def _check_names(self, names: list[str]) -> None:
         absent = [name for name in names if name not in self.places]
@@ -196,7 +233,8 @@ def _first_line(error: Exception) -> str:
 def write_table(path: str, columns: dict[str, FloatArray]) -> None:
     """Write columns to a file of the kind that its suffix says, or as CSV to stdout for ``-``."""
     pl = polars()
-    frame, buffer = pl.DataFrame(columns), io.BytesIO()
+    frame = pl.DataFrame(columns)
+    buffer = io.BytesIO()
     if path.endswith(".parquet"):
         frame.write_parquet(buffer)
     else:

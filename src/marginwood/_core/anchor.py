@@ -5,22 +5,32 @@ ancestors alone, so all subtrees of a pruning path share it. As the anchor goes 
 set of minimisers that is nearest to the parent's value.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from marginwood._core.hinge import LOWER, SQUARED
+from marginwood._core.hinge import LOWER
 from marginwood._core.jit import borrow, inner, kernel
 from marginwood._core.nodes import LEAF
+from marginwood._core.optimum import meet
+from marginwood._core.rankset import FIRST, N_SENTINELS, RIGHT, make_rank_set, reset
 
-# Sums of weights that differ by less, relative to all of them, differ by rounding.
-SLACK = 1e-14
+
+class Room(NamedTuple):
+    """Room for the limits of a node and the two of its anchor; `limits` and `breakpoints` also serve to part them."""
+
+    limits: Any
+    breakpoints: Any
+    points: Any
+    ranks: Any
 
 
 @inner
-def _first_above(breakpoints, start, stop, value, or_equal):
-    """The first of some sorted breakpoints above a value."""
+def _first_above(breakpoints, start, stop, value):
+    """The first of some sorted breakpoints that is not below a value."""
     while start < stop:
         middle = (start + stop) // 2
-        if breakpoints[middle] < value or (breakpoints[middle] == value and not or_equal):
+        if breakpoints[middle] < value:
             start = middle + 1
         else:
             stop = middle
@@ -28,139 +38,106 @@ def _first_above(breakpoints, start, stop, value, or_equal):
 
 
 @inner
-def _nearest_linear(limits, breakpoints, stretch, weights, value, anchor):
-    """The minimiser of linear hinges: where the slope, which every breakpoint raises, comes within `anchor` of 0.
-
-    The nearer such place to the parent's value counts, which is that value itself if the slope there is small.
-    """
-    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
+def _nearest_minimiser(limits, breakpoints, stretch, weights, value, anchor, room, code):
+    """Of the values that cost least with the anchor counted in, the one nearest to the parent's value."""
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
+    own = borrow(room.breakpoints)
+    points = borrow(room.points)
     start, stop = stretch
-    at = _first_above(breakpoints, start, stop, value, True)
-    after = _first_above(breakpoints, start, stop, value, False)
-    slope, rise, total = 0.0, 0.0, 0.0
-    for i in range(start, stop):
-        weight = weights[limits[i] >> 1]
-        total += weight
-        # Left of the value, upper limits matter; right of it, lower ones.
-        if i < at and limits[i] & 1 != LOWER:
-            slope += weight
-        elif i >= at and limits[i] & 1 == LOWER:
-            slope -= weight
-        if at <= i < after:
-            rise += weight
-    allowed = anchor + SLACK * total
-    if slope > allowed:
-        i = at
-        while i > start and slope > allowed:
-            i -= 1
-            slope -= weights[limits[i] >> 1]
-        return breakpoints[i]
-    if slope + rise < -allowed:
-        slope += rise
-        i = after
-        while i < stop and slope < -allowed:
-            slope += weights[limits[i] >> 1]
-            i += 1
-        return breakpoints[i - 1]
-    return value
+    at = _first_above(breakpoints, start, stop, value)
+    n_limits = stop - start + 2
+    for i in range(n_limits):
+        source = start + i if start + i < at else start + i - 2
+        if source < at <= start + i:  # the two limits of the anchor
+            own[i] = value
+            signed = -anchor if start + i == at else anchor
+        else:
+            own[i] = breakpoints[source]
+            weight = weights[limits[source] >> 1]
+            signed = -weight if limits[source] & 1 == LOWER else weight
+        points[i + FIRST, 1] = signed
+    reset(room.ranks, n_limits)
+    best = meet(own[:n_limits], points[: n_limits + N_SENTINELS], room.ranks, RIGHT, code, True)
+    # Squared hinges have one minimiser only, and `low` and `high` are it.
+    return min(max(value, best.low), best.high)
 
 
 @inner
-def _nearest_squared(limits, breakpoints, stretch, weights, value, anchor):
-    """The minimiser of squared hinges: the weighted mean of the anchor and of the limits that are violated there.
-
-    The search starts at the parent's value and goes where the violated limits pull; on the piece that it finds the
-    sums are taken afresh, because those that were carried along have lost digits.
-    """
-    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
-    start, stop = stretch
-    at = _first_above(breakpoints, start, stop, value, True)
-    weight, pull = _violated(limits, breakpoints, start, stop, at, weights, value)
-    while pull > 0 and at < stop and value + pull / (anchor + weight) > breakpoints[at]:
-        own = weights[limits[at] >> 1] * (-1.0 if limits[at] & 1 == LOWER else 1.0)
-        weight += own
-        pull += own * (breakpoints[at] - value)
-        at += 1
-    while pull < 0 and at > start and value + pull / (anchor + weight) < breakpoints[at - 1]:
-        at -= 1
-        own = weights[limits[at] >> 1] * (1.0 if limits[at] & 1 == LOWER else -1.0)
-        weight += own
-        pull += own * (breakpoints[at] - value)
-    weight, pull = _violated(limits, breakpoints, start, stop, at, weights, value)
-    if pull == 0:
-        return value
-    found = value + pull / (anchor + weight)
-    # Rounding must not carry the minimiser beyond its piece.
-    if at > start and breakpoints[at - 1] > value:
-        found = max(found, breakpoints[at - 1])
-    if at < stop and breakpoints[at] < value:
-        found = min(found, breakpoints[at])
-    return found
-
-
-@inner
-def _violated(limits, breakpoints, start, stop, at, weights, value):
-    """Weight of the limits that are violated between the breakpoints before and at `at`, and how they pull."""
-    weight, pull = 0.0, 0.0
-    for i in range(start, stop):
-        if (i >= at) == (limits[i] & 1 == LOWER):
-            weight += weights[limits[i] >> 1]
-            pull += weights[limits[i] >> 1] * (breakpoints[i] - value)
-    return weight, pull
-
-
-@inner
-def _part(nodes, node, X, limits, breakpoints, stretch, spare):
+def _part(nodes, node, X, limits, breakpoints, stretch, room):
     """Move the limits of the rows that a split sends left to the front; returns where the others start."""
-    nodes, X, limits, breakpoints = borrow(nodes), borrow(X), borrow(limits), borrow(breakpoints)
-    spare_limits, spare_breakpoints = borrow(spare[0]), borrow(spare[1])
-    left, n_right = stretch[0], 0
+    nodes = borrow(nodes)
+    X = borrow(X)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    spare_limits = borrow(room.limits)
+    spare_breakpoints = borrow(room.breakpoints)
+    left = stretch[0]
+    n_right = 0
     feature = nodes[node]["feature"]
     for i in range(stretch[0], stretch[1]):
-        limit, b = limits[i], breakpoints[i]
+        limit = limits[i]
+        b = breakpoints[i]
         x = X[limit >> 1, feature]
         goes_left = x <= nodes[node]["threshold"]
         if x != x:
             goes_left = nodes[node]["missing_go_to_left"] != 0
         if goes_left:
-            limits[left], breakpoints[left] = limit, b
+            limits[left] = limit
+            breakpoints[left] = b
             left += 1
         else:
-            spare_limits[n_right], spare_breakpoints[n_right] = limit, b
+            spare_limits[n_right] = limit
+            spare_breakpoints[n_right] = b
             n_right += 1
     for i in range(n_right):
-        limits[left + i], breakpoints[left + i] = spare_limits[i], spare_breakpoints[i]
+        limits[left + i] = spare_limits[i]
+        breakpoints[left + i] = spare_breakpoints[i]
     return left
 
 
 @kernel
-def _anchor(nodes, X, limits, breakpoints, weights, values, loss, anchor):
+def _anchor(nodes, X, limits, breakpoints, weights, values, room, code):
     """Fill `values` from the root's own value down; the limits are partitioned on the way."""
-    nodes, X, limits, breakpoints = borrow(nodes), borrow(X), borrow(limits), borrow(breakpoints)
-    weights, values = borrow(weights), borrow(values)
+    nodes = borrow(nodes)
+    X = borrow(X)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
+    values = borrow(values)
     stretches = np.zeros((nodes.shape[0], 2), dtype=np.int64)
     stretches[0, 1] = limits.shape[0]
-    spare = np.empty_like(limits), np.empty_like(breakpoints)
+    anchor = weights[weights.shape[0] - 1]
     for node in range(nodes.shape[0]):
         if nodes[node]["children_left"] == LEAF:
             continue
         start, stop = stretches[node, 0], stretches[node, 1]
-        middle = _part(nodes, node, X, limits, breakpoints, (start, stop), spare)
+        middle = _part(nodes, node, X, limits, breakpoints, (start, stop), room)
         for side in range(2):
             child = np.int64(nodes[node]["children_right"] if side else nodes[node]["children_left"])
             first, last = (middle, stop) if side else (start, middle)
-            stretches[child, 0], stretches[child, 1] = first, last
-            if loss == SQUARED:
-                values[child] = _nearest_squared(limits, breakpoints, (first, last), weights, values[node], anchor)
-            else:
-                values[child] = _nearest_linear(limits, breakpoints, (first, last), weights, values[node], anchor)
+            stretches[child, 0] = first
+            stretches[child, 1] = last
+            here = first, last
+            values[child] = _nearest_minimiser(limits, breakpoints, here, weights, values[node], anchor, room, code)
 
 
 def anchor_values(nodes, X, limits, weights, loss, anchor):
     """Give every node of a grown table, but for the root, its anchored value; rows of weight 0 count as absent."""
+    if np.isinf(anchor):
+        nodes["value"] = nodes["value"][0]
+        return
     counts = weights[limits.in_order >> 1] > 0
-    in_order, breakpoints = limits.in_order[counts], limits.breakpoints[counts]
+    in_order = limits.in_order[counts]
+    breakpoints = limits.breakpoints[counts]
+    # The anchor is the last of the weights; in these units none of their sums overflows.
+    weights = np.append(weights, anchor)
+    weights = np.ldexp(weights, -np.frexp(weights.max())[1])
     values = np.empty(len(nodes))
     values[0] = np.ldexp(nodes["value"][0], -limits.exponent)
-    _anchor(nodes, X, in_order, breakpoints, weights, values, loss, float(anchor))
+    n_limits = len(in_order) + 2
+    points = np.empty((n_limits + N_SENTINELS, 2))
+    room = Room(np.empty(n_limits, np.int32), np.empty(n_limits), points, make_rank_set(n_limits))
+    _anchor(nodes, X, in_order, breakpoints, weights, values, room, loss)
     nodes["value"][1:] = np.ldexp(values[1:], limits.exponent)

@@ -82,7 +82,8 @@ class Store:
             content = (self.folder / name).read_bytes()
         except (OSError, UnusableError):
             return None
-        head, kept = content[:32], content[32:]
+        head = content[:32]
+        kept = content[32:]
         return kept if head == digest(name.encode(), kept).encode() else None
 
     def write(self, name, content):

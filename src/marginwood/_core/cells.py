@@ -73,7 +73,10 @@ def _argsort(values, workspace):
 
 @kernel
 def _sort_values(column, order, values, keys, words, spare, counts):
-    column, order, values, words = borrow(column), borrow(order), borrow(values), borrow(words)
+    column = borrow(column)
+    order = borrow(order)
+    values = borrow(values)
+    words = borrow(words)
     for i in range(column.shape[0]):
         values[i] = column[i]
         words[i] = np.uint64(i)
@@ -85,9 +88,13 @@ def _sort_values(column, order, values, keys, words, spare, counts):
 @kernel
 def _sort_ends(intervals, by_upper, ends):
     """Merge lower ends and upper ends; at equal values lower ends, upper ends, lower ends of right-censored rows."""
-    intervals, by_upper, ends = borrow(intervals), borrow(by_upper), borrow(ends)
+    intervals = borrow(intervals)
+    by_upper = borrow(by_upper)
+    ends = borrow(ends)
     n_rows = intervals.shape[0]
-    low, high, place = 0, 0, 0
+    low = 0
+    high = 0
+    place = 0
     while high < n_rows:
         value = intervals[by_upper[high], 1]
         if low < n_rows:
@@ -111,11 +118,19 @@ def _sort_ends(intervals, by_upper, ends):
 @kernel
 def find_cells(training, marks, weights, found, number, cells):
     """Turn the ends that are marked in a bitset into cells and ranges, and unmark them; return how many there are."""
-    marks, ends, intervals = borrow(marks), borrow(training.ends), borrow(training.intervals)
-    first, stop, weight = borrow(found.first), borrow(found.stop), borrow(found.weight)
-    weights, number, cells = borrow(weights), borrow(number), borrow(cells)
-    n_rows, n_cells = 0, 0
-    start, after_lower = 0.0, False
+    marks = borrow(marks)
+    ends = borrow(training.ends)
+    intervals = borrow(training.intervals)
+    first = borrow(found.first)
+    stop = borrow(found.stop)
+    weight = borrow(found.weight)
+    weights = borrow(weights)
+    number = borrow(number)
+    cells = borrow(cells)
+    n_rows = 0
+    n_cells = 0
+    start = 0.0
+    after_lower = False
     for word_idx in range(marks.shape[0]):
         word = marks[word_idx]
         marks[word_idx] = 0
@@ -128,7 +143,8 @@ def find_cells(training, marks, weights, found, number, cells):
                 first[n_rows] = n_cells
                 weight[n_rows] = weights[row]
                 n_rows += 1
-                start, after_lower = intervals[row, 0], True
+                start = intervals[row, 0]
+                after_lower = True
             else:
                 if after_lower:
                     cells[n_cells, 0] = start
@@ -148,8 +164,11 @@ def take_ranges(ranges, n_rows):
 @kernel
 def merge_rows(found, merged, last_seen):
     """Fill `merged` with one range for all of `found` that are equal; return their number."""
-    first, stop, weight = borrow(found.first), borrow(found.stop), borrow(found.weight)
-    coverage, last_seen = borrow(merged.coverage), borrow(last_seen)
+    first = borrow(found.first)
+    stop = borrow(found.stop)
+    weight = borrow(found.weight)
+    coverage = borrow(merged.coverage)
+    last_seen = borrow(last_seen)
     for cell in range(last_seen.shape[0]):
         last_seen[cell] = -1
         coverage[cell] = 0.0
@@ -180,8 +199,10 @@ def put_row(first, stop, weight, n_merged, merged, last_seen):
 @inner
 def accumulate(mass, cumulative):
     """Running sums in twice the precision: differences of neighbours keep all digits of small masses."""
-    mass, cumulative = borrow(mass), borrow(cumulative)
-    total, rest = 0.0, 0.0
+    mass = borrow(mass)
+    cumulative = borrow(cumulative)
+    total = 0.0
+    rest = 0.0
     cumulative[0, 0] = 0.0
     cumulative[0, 1] = 0.0
     for cell in range(mass.shape[0]):
@@ -202,7 +223,9 @@ def mass_between(cumulative, first, stop):
 @kernel
 def log_likelihood(ranges, mass, cumulative):
     """Mean logarithm of the probabilities of the ranges; -inf where one is impossible."""
-    first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
+    first = borrow(ranges.first)
+    stop = borrow(ranges.stop)
+    weight = borrow(ranges.weight)
     cumulative = borrow(cumulative)
     accumulate(mass, cumulative)
     total = 0.0
@@ -220,8 +243,11 @@ def estimate_product(ranges, mass, n_at_risk):
 
     At risk in a cell are the rows of that cell alone and all that start later.
     """
-    first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
-    mass, n_at_risk = borrow(mass), borrow(n_at_risk)
+    first = borrow(ranges.first)
+    stop = borrow(ranges.stop)
+    weight = borrow(ranges.weight)
+    mass = borrow(mass)
+    n_at_risk = borrow(n_at_risk)
     n_cells = mass.shape[0]
     for cell in range(n_cells):
         mass[cell] = 0.0

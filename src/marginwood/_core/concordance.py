@@ -14,18 +14,20 @@ def weigh_pairs(rows, is_earlier, ranks, weights, sums):
     scratch, one more than there are ranks: a Fenwick tree, where entry i holds the weight of the ``i & -i`` ranks
     up to i, counted from 1.
     """
-    rows, is_earlier, ranks, weights, sums = (
-        borrow(rows),
-        borrow(is_earlier),
-        borrow(ranks),
-        borrow(weights),
-        borrow(sums),
-    )
+    rows = borrow(rows)
+    is_earlier = borrow(is_earlier)
+    ranks = borrow(ranks)
+    weights = borrow(weights)
+    sums = borrow(sums)
     same = np.zeros(sums.shape[0])
-    over, comparable, concordant, tied = 0.0, 0.0, 0.0, 0.0
+    over = 0.0
+    comparable = 0.0
+    concordant = 0.0
+    tied = 0.0
     for k in range(rows.shape[0]):
         row = rows[k]
-        rank, weight = ranks[row], weights[row]
+        rank = ranks[row]
+        weight = weights[row]
         if is_earlier[k]:
             over += weight
             same[rank] += weight

@@ -37,19 +37,25 @@ def integrate_crps(support, mass, offsets, intervals, span, crps):
     Row i has the support intervals, sorted, and masses from ``offsets[i]`` to ``offsets[i + 1]``. Each mass is spread
     evenly over its support interval, or infinitely far away if that is unbounded.
     """
-    support, mass, offsets = borrow(support), borrow(mass), borrow(offsets)
-    intervals, crps = borrow(intervals), borrow(crps)
+    support = borrow(support)
+    mass = borrow(mass)
+    offsets = borrow(offsets)
+    intervals = borrow(intervals)
+    crps = borrow(crps)
     low, high = span[0], span[1]
     for row in range(crps.shape[0]):
         lower, upper = intervals[row, 0], intervals[row, 1]
-        end, level, total = -np.inf, 0.0, 0.0
+        end = -np.inf
+        level = 0.0
+        total = 0.0
         for k in range(offsets[row], offsets[row + 1]):
             first, last = support[k, 0], support[k, 1]
             if first > -np.inf and last < np.inf:
                 after = level + mass[k]
                 total += _piece(end, first, level, level, lower, upper, low, high)
                 total += _piece(first, last, level, after, lower, upper, low, high)
-                end, level = last, after
+                end = last
+                level = after
             elif first == -np.inf:
                 level += mass[k]
         crps[row] = total + _piece(end, np.inf, level, level, lower, upper, low, high)

@@ -11,7 +11,9 @@ import numpy as np
 
 from marginwood._core.jit import borrow, inlined, kernel
 
-LOWER, SPREAD, UPPER = -1, 0, 1
+LOWER = -1
+SPREAD = 0
+UPPER = 1
 
 # Two sums of masses that should be equal differ by no more than this.
 ROUNDING = 1e-12
@@ -34,7 +36,9 @@ class Steps(NamedTuple):
 @kernel
 def accumulate_segments(mass, offsets, cumulative):
     """Running sums within every segment, scaled to end at exactly 1."""
-    mass, offsets, cumulative = borrow(mass), borrow(offsets), borrow(cumulative)
+    mass = borrow(mass)
+    offsets = borrow(offsets)
+    cumulative = borrow(cumulative)
     for segment in range(offsets.shape[0] - 1):
         total = 0.0
         for i in range(offsets[segment], offsets[segment + 1]):
@@ -88,10 +92,15 @@ def _share(lower, upper, low, high):
 @kernel
 def cumulate(steps, points, bound, probability):
     """Fill in the probability of at most ``points[row, column]``."""
-    lower, upper, cumulative = borrow(steps.lower), borrow(steps.upper), borrow(steps.cumulative)
-    points, probability = borrow(points), borrow(probability)
+    lower = borrow(steps.lower)
+    upper = borrow(steps.upper)
+    cumulative = borrow(steps.cumulative)
+    points = borrow(points)
+    probability = borrow(probability)
     for row in range(points.shape[0]):
-        start, stop, shift = steps.start[row], steps.stop[row], steps.shift[row]
+        start = steps.start[row]
+        stop = steps.stop[row]
+        shift = steps.shift[row]
         for column in range(points.shape[1]):
             point = points[row, column] - shift
             place = start + _count_at_most(upper, start, stop, point)
@@ -111,10 +120,15 @@ def cumulate(steps, points, bound, probability):
 @kernel
 def invert(steps, levels, bound, quantile):
     """Fill in the quantiles of ``levels[row, column]``."""
-    lower, upper, cumulative = borrow(steps.lower), borrow(steps.upper), borrow(steps.cumulative)
-    levels, quantile = borrow(levels), borrow(quantile)
+    lower = borrow(steps.lower)
+    upper = borrow(steps.upper)
+    cumulative = borrow(steps.cumulative)
+    levels = borrow(levels)
+    quantile = borrow(quantile)
     for row in range(levels.shape[0]):
-        start, stop, shift = steps.start[row], steps.stop[row], steps.shift[row]
+        start = steps.start[row]
+        stop = steps.stop[row]
+        shift = steps.shift[row]
         for column in range(levels.shape[1]):
             level = levels[row, column]
             # Masses from `low` to `high` may hold the quantile: two if the level is reached exactly between them.
@@ -157,10 +171,15 @@ def _mass_outside(steps, start, place, low, high, bound):
 @kernel
 def measure(steps, intervals, bound, probability):
     """Fill in the probability of ``intervals[row, column]``: closed, but ``(l, inf)`` starts right after l."""
-    lower, upper, cumulative = borrow(steps.lower), borrow(steps.upper), borrow(steps.cumulative)
-    intervals, probability = borrow(intervals), borrow(probability)
+    lower = borrow(steps.lower)
+    upper = borrow(steps.upper)
+    cumulative = borrow(steps.cumulative)
+    intervals = borrow(intervals)
+    probability = borrow(probability)
     for row in range(intervals.shape[0]):
-        start, stop, shift = steps.start[row], steps.stop[row], steps.shift[row]
+        start = steps.start[row]
+        stop = steps.stop[row]
+        shift = steps.shift[row]
         for column in range(intervals.shape[1]):
             low, high = intervals[row, column, 0] - shift, intervals[row, column, 1] - shift
             # Support intervals that meet the interval, from `first` to `last`; those between them lie inside.
@@ -204,10 +223,13 @@ def _mean_between(lower, upper, low, high):
 @kernel
 def average(steps, low, high, bound, mean):
     """Fill in the means of numbers clipped to [low, high]; NaN where masses lie at both infinities."""
-    lower, upper, cumulative = borrow(steps.lower), borrow(steps.upper), borrow(steps.cumulative)
+    lower = borrow(steps.lower)
+    upper = borrow(steps.upper)
+    cumulative = borrow(steps.cumulative)
     mean = borrow(mean)
     for row in range(mean.shape[0]):
-        start, shift = steps.start[row], steps.shift[row]
+        start = steps.start[row]
+        shift = steps.shift[row]
         total = 0.0
         is_low, is_high = False, False
         for place in range(start, steps.stop[row]):

@@ -19,7 +19,9 @@ from marginwood._core.optimum import Optimum, add_exactly, between, compare_weig
 from marginwood._core.rankset import FIRST, N_SENTINELS
 
 N_COLUMNS = 7
-UPPERS, LOWERS, COUNT = 0, 3, 6
+UPPERS = 0
+LOWERS = 3
+COUNT = 6
 
 
 @inner
@@ -54,15 +56,19 @@ def _group(sums, node, first):
 @inner
 def change(points, loss, sums, rank, kind, weight):
     """Put the limit at `rank` in with this weight; a weight of 0 takes it out."""
-    points, sums = borrow(points), borrow(sums)
+    points = borrow(points)
+    sums = borrow(sums)
     n_leaves = sums.shape[0] >> 1
-    node, width = n_leaves + rank - FIRST, 1
+    node = n_leaves + rank - FIRST
+    width = 1
     sums[node, UPPERS if kind == UPPER else LOWERS] = weight
     sums[node, COUNT] = 1.0 if weight > 0 else 0.0
     while node > 1:
         node >>= 1
         start = node * 2 * width - n_leaves
-        left, right, middle = 2 * node, 2 * node + 1, start + width
+        left = 2 * node
+        right = 2 * node + 1
+        middle = start + width
         h = _breakpoint(points, start + 2 * width - 1) - _breakpoint(points, middle - 1)
         group = _join(loss.code, _group(sums, right, UPPERS), _group(sums, left, UPPERS), h)
         sums[node, UPPERS], sums[node, UPPERS + 1], sums[node, UPPERS + 2] = group
@@ -86,34 +92,50 @@ def _lies_right(code, upper, lower, gap):
 @inner
 def locate(points, loss, ranks, side, sums):
     """The minimum of a side, and how many of its limits lie left of it."""
-    points, sums, ranks, code = borrow(points), borrow(sums), borrow(ranks), loss.code
-    n_ranks, n_leaves = points.shape[0] - N_SENTINELS, sums.shape[0] >> 1
+    points = borrow(points)
+    sums = borrow(sums)
+    ranks = borrow(ranks)
+    code = loss.code
+    n_ranks = points.shape[0] - N_SENTINELS
+    n_leaves = sums.shape[0] >> 1
     if sums[1, COUNT] == 0:
         return Optimum(side, n_ranks + FIRST + side, np.nan, -np.inf, np.inf, 0.0), np.int64(0)
-    upper, p = (0.0, 0.0, 0.0), _breakpoint(points, 0)
-    lower, q = (0.0, 0.0, 0.0), _breakpoint(points, n_ranks - 1)
-    node, start, width, n_left, is_flat = 1, 0, n_leaves, 0.0, False
+    upper = (0.0, 0.0, 0.0)
+    p = _breakpoint(points, 0)
+    lower = (0.0, 0.0, 0.0)
+    q = _breakpoint(points, n_ranks - 1)
+    node = 1
+    start = 0
+    width = n_leaves
+    n_left = 0.0
+    is_flat = False
     while node < n_leaves:
         width >>= 1
-        left_end, right_start = _breakpoint(points, start + width - 1), _breakpoint(points, start + width)
+        left_end = _breakpoint(points, start + width - 1)
+        right_start = _breakpoint(points, start + width)
         uppers = _join(code, _group(sums, 2 * node, UPPERS), upper, left_end - p)
         lowers = _join(code, _group(sums, 2 * node + 1, LOWERS), lower, q - right_start)
         node *= 2
         if _lies_right(code, uppers, lowers, right_start - left_end):
-            upper, p = uppers, left_end
+            upper = uppers
+            p = left_end
             n_left += sums[node, COUNT]
-            node, start = node + 1, start + width
+            node += 1
+            start += width
         else:
-            lower, q = lowers, right_start
+            lower = lowers
+            q = right_start
     b = _breakpoint(points, start)
     uppers = _join(code, _group(sums, node, UPPERS), upper, b - p)
     if _lies_right(code, uppers, lower, q - b):
-        upper, p = uppers, b
+        upper = uppers
+        p = b
         n_left += sums[node, COUNT]
         start += 1
     else:
         is_flat = code == LINEAR and compare_weights(uppers[0], uppers[2], lower[0], lower[2]) == 0
-        lower, q = _join(code, _group(sums, node, LOWERS), lower, q - b), b
+        lower = _join(code, _group(sums, node, LOWERS), lower, q - b)
+        q = b
     at = min(start, n_ranks) + FIRST
     if code == LINEAR:
         return _linear_optimum(points, ranks, side, at, (upper, p), (lower, q), is_flat), np.int64(
@@ -130,7 +152,8 @@ def locate(points, loss, ranks, side, sums):
 @inlined
 def _linear_optimum(points, ranks, side, at, left, right, is_flat):
     """The minimum at the first limit from rank `at` on; where no lower limit is left there is none at all."""
-    (upper, p), (lower, q) = left, right
+    upper, p = left
+    lower, q = right
     rank = rankset.next_rank(ranks, side, at - 1)
     b = points[rank, 0]
     if lower[0] == 0:

@@ -19,6 +19,7 @@ PENDING_DTYPE = np.dtype(
         ("missing_left", np.int64),
         ("left_centre", np.float64),
         ("right_centre", np.float64),
+        ("seed", np.uint64),
     ],
     align=True,
 )
@@ -40,32 +41,43 @@ def make_frontier(max_leaves):
 @inner
 def push(frontier, n_pending, priority):
     """Add a node; returns its slot in `pending`, to be filled by the caller."""
-    keys, slots = frontier.priority, frontier.slots
-    place, slot = n_pending, slots[n_pending]
+    keys = frontier.priority
+    slots = frontier.slots
+    place = n_pending
+    slot = slots[n_pending]
     while place > 0:
         parent = (place - 1) >> 1
         if keys[parent] >= priority:
             break
-        keys[place], slots[place] = keys[parent], slots[parent]
+        keys[place] = keys[parent]
+        slots[place] = slots[parent]
         place = parent
-    keys[place], slots[place] = priority, slot
+    keys[place] = priority
+    slots[place] = slot
     return slot
 
 
 @inner
 def pop(frontier, n_pending):
     """Take out the node of highest priority; its slot keeps its record until the next `push`."""
-    keys, slots = frontier.priority, frontier.slots
+    keys = frontier.priority
+    slots = frontier.slots
     last = n_pending - 1
-    top, priority, slot = slots[0], keys[last], slots[last]
-    place, child = 0, 1
+    top = slots[0]
+    priority = keys[last]
+    slot = slots[last]
+    place = 0
+    child = 1
     while child < last:
         if child + 1 < last and keys[child + 1] > keys[child]:
             child += 1
         if priority >= keys[child]:
             break
-        keys[place], slots[place] = keys[child], slots[child]
-        place, child = child, 2 * child + 1
-    keys[place], slots[place] = priority, slot
+        keys[place] = keys[child]
+        slots[place] = slots[child]
+        place = child
+        child = 2 * child + 1
+    keys[place] = priority
+    slots[place] = slot
     slots[last] = top
     return top

@@ -143,22 +143,31 @@ def walk(points, loss, ranks, side, minimum):
     low, high, n_active, weight, total, square, upper, moves = minimum
     start, end = moves, points.shape[0] - rankset.FIRST
     while high < end and _is_right_of(loss, points[high, 0], n_active, weight, total):
-        b, signed, step = points[high, 0], points[high, 1], step_of(points, loss, high)
+        b = points[high, 0]
+        signed = points[high, 1]
+        step = step_of(points, loss, high)
         n_active += 1 if signed > 0 else -1
         weight, total, square, upper = _shift(loss, (weight, total, square, upper), step, max(signed, 0.0), b)
-        low, moves = high, moves + 1
+        low = high
+        moves += 1
         high = rankset.next_rank(ranks, side, low)
     if moves == start:
         while low >= rankset.FIRST:
-            b, signed, step = points[low, 0], points[low, 1], step_of(points, loss, low)
+            b = points[low, 0]
+            signed = points[low, 1]
+            step = step_of(points, loss, low)
             if not _is_left_of(loss, b, step, n_active, weight, total):
                 break
             n_active -= 1 if signed > 0 else -1
             weight, total, square, upper = _shift(loss, (weight, total, square, upper), -step, -max(signed, 0.0), b)
-            high, moves = low, moves + 1
+            high = low
+            moves += 1
             low = rankset.previous_rank(ranks, side, high)
     if loss.code == SQUARED and n_active == 0:
-        weight, total, square, upper = 0.0, 0.0, 0.0, 0.0
+        weight = 0.0
+        total = 0.0
+        square = 0.0
+        upper = 0.0
     return Minimum(low, high, n_active, weight, total, square, upper, moves)
 
 

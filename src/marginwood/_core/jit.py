@@ -41,17 +41,8 @@ from numba.core.untyped_passes import WithLifting
 from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
 
 from marginwood._core.cache import Store, UnusableError, digest, digest_core, digest_files, user_folder
+from marginwood._core.notices import Notices, purpose_of
 
-# What a user waits for while a kernel, or those of a module, are compiled.
-PURPOSES = {
-    "price_by_descent": "trees of far-flung targets or weights",
-    "marginwood._core.grow": "trees",
-    "marginwood._core.optimum": "constants",
-    "marginwood._core.order": "trees",
-    "marginwood._core.predict": "predictions",
-    "marginwood._core.prefixes": "optimal_costs",
-    "marginwood._core.prune": "pruning",
-}
 # The settings of numba that change machine code.
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
 
@@ -156,40 +147,7 @@ def _store():
     return Store(root / "marginwood" / name)
 
 
-class _Notices:
-    """What is said on stderr: why a call takes seconds, and whether the next run waits as long."""
-
-    def __init__(self):
-        self.said = set()
-        self.last = None
-        self.are_kept = True
-
-    def say(self, message):
-        """One line, at once."""
-        print(f"marginwood: {message}", file=sys.stderr, flush=True)
-
-    def compiling(self, purpose):
-        """Say it once for each purpose: sorting for trees and then growing them with a loss count as one."""
-        is_known = purpose in self.said or (self.last is not None and purpose.startswith(self.last))
-        self.said.add(purpose)
-        self.last = purpose
-        if is_known or not self.are_kept:
-            return
-        try:
-            _store().try_out()
-        except UnusableError as error:
-            self.not_kept(f"compiling kernels for {purpose}", error)
-        else:
-            self.say(f"compiling kernels for {purpose}, kept for later runs in {_store().folder}")
-
-    def not_kept(self, what, error):
-        """Say it once."""
-        if self.are_kept:
-            self.say(f"{what}, which cannot be kept for later runs ({error})")
-        self.are_kept = False
-
-
-_notices = _Notices()
+_notices = Notices(_store)
 
 
 class _KeptKernel:
@@ -231,11 +189,9 @@ class _KeptKernel:
             _notices.not_kept("kernels have been compiled", error)
 
     def _purpose(self, signature):
-        names = self._function.__name__, self._function.__module__
-        purpose = next((PURPOSES[name] for name in names if name in PURPOSES), names[1])
         members = [member for kind in signature for member in getattr(kind, "types", (kind,))]
         constants = [member.constant.label for member in members if isinstance(member, _ConstantType)]
-        return " with ".join([purpose, *constants])
+        return " with ".join([purpose_of(self._function), *constants])
 
     def flush(self):
         """Nothing waits to be written."""
@@ -383,7 +339,8 @@ else:
 
         def codegen(context, builder, signature, args):
             make = context.make_array(array)
-            owned, view = make(context, builder, args[0]), make(context, builder)
+            owned = make(context, builder, args[0])
+            view = make(context, builder)
             for field in ("nitems", "itemsize", "data", "shape", "strides"):
                 setattr(view, field, getattr(owned, field))
             view.meminfo = context.get_constant_null(types.voidptr)

@@ -86,18 +86,29 @@ def _previous(ranks, side, rank, is_full):
 
 @inner
 def _meet_squared(breakpoints, points, ranks, side, is_full):
-    b, points, ranks = borrow(breakpoints), borrow(points), borrow(ranks)
+    b = borrow(breakpoints)
+    points = borrow(points)
+    ranks = borrow(ranks)
     low, high = side, points.shape[0] - N_SENTINELS + FIRST + side
-    k, m = rankset.next_rank(ranks, side, low), rankset.previous_rank(ranks, side, high)
+    k = rankset.next_rank(ranks, side, low)
+    m = rankset.previous_rank(ranks, side, high)
     last_lower, first_upper = low, high
-    u, d, s, v, a, t = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    u = 0.0
+    d = 0.0
+    s = 0.0
+    v = 0.0
+    a = 0.0
+    t = 0.0
     p, q = (b[k - FIRST], b[m - FIRST]) if k <= m else (0.0, 0.0)
     down, up = 0.0, 0.0  # the moments, moved on to the next breakpoints
     while k <= m:
         if down <= up:
-            h, signed = b[k - FIRST] - p, points[k, 1]
+            h = b[k - FIRST] - p
+            signed = points[k, 1]
             s += (2 * d + u * h) * h
-            d, p, low = down, b[k - FIRST], k
+            d = down
+            p = b[k - FIRST]
+            low = k
             first_upper = k if u == 0 and signed > 0 else first_upper
             last_lower = k if signed < 0 else last_lower
             u += max(signed, 0.0)
@@ -106,7 +117,9 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
         else:
             h = q - b[m - FIRST]
             t += (2 * a + v * h) * h
-            a, q, high = up, b[m - FIRST], m
+            a = up
+            q = b[m - FIRST]
+            high = m
             v += max(-points[m, 1], 0.0)
             m = _previous(ranks, side, m, is_full)
             up = a + v * (q - b[m - FIRST]) if k <= m else 0.0
@@ -122,22 +135,35 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
 
 @inner
 def _meet_linear(breakpoints, points, ranks, side, is_full):
-    b, points, ranks = borrow(breakpoints), borrow(points), borrow(ranks)
-    before, behind = side, points.shape[0] - N_SENTINELS + FIRST + side
-    k, m = rankset.next_rank(ranks, side, before), rankset.previous_rank(ranks, side, behind)
+    b = borrow(breakpoints)
+    points = borrow(points)
+    ranks = borrow(ranks)
+    before = side
+    behind = points.shape[0] - N_SENTINELS + FIRST + side
+    k = rankset.next_rank(ranks, side, before)
+    m = rankset.previous_rank(ranks, side, behind)
     if k > m:
         return Optimum(before, behind, np.nan, -np.inf, np.inf, 0.0)
-    u, u_rest, d, v, l_rest, a = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    u = 0.0
+    u_rest = 0.0
+    d = 0.0
+    v = 0.0
+    l_rest = 0.0
+    a = 0.0
     up, up_rest = add_exactly(u, u_rest, max(points[k, 1], 0.0))  # with the limits at k and at m
     low, low_rest = add_exactly(v, l_rest, max(-points[m, 1], 0.0))
     while k < m:
         if compare_weights(up, up_rest, low, low_rest) < 0:
-            u, u_rest, at = up, up_rest, k
+            u = up
+            u_rest = up_rest
+            at = k
             k = _next(ranks, side, k, is_full)
             d += u * (b[k - FIRST] - b[at - FIRST])
             up, up_rest = add_exactly(u, u_rest, max(points[k, 1], 0.0))
         else:
-            v, l_rest, at = low, low_rest, m
+            v = low
+            l_rest = low_rest
+            at = m
             m = _previous(ranks, side, m, is_full)
             a += v * (b[at - FIRST] - b[m - FIRST])
             low, low_rest = add_exactly(v, l_rest, max(-points[m, 1], 0.0))

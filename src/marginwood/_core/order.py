@@ -33,7 +33,8 @@ def _make_keys_sortable(keys):
     -0.0 becomes 0.0.
     """
     keys = borrow(keys)
-    differ, first = np.uint64(0), NAN_KEY
+    differ = np.uint64(0)
+    first = NAN_KEY
     for i in range(keys.shape[0]):
         key = keys[i]
         key = np.uint64(0) if key == SIGN_BIT else key
@@ -52,7 +53,9 @@ def _sort_words(words, spare, counts):
 
     A digit that is the same in all words costs no pass.
     """
-    words, spare, counts = borrow(words), borrow(spare), borrow(counts)
+    words = borrow(words)
+    spare = borrow(spare)
+    counts = borrow(counts)
     n = words.shape[0]
     for digit in range(N_DIGITS):
         for bucket in range(N_BUCKETS):
@@ -95,7 +98,8 @@ def _sort_pair(words, start, keys):
 def _sort_run(words, spare, counts, keys):
     """Finish a run of words whose keys share their upper bits."""
     n = words.shape[0]
-    first, differ = keys[np.int64(words[0] & LOW_HALF)], np.uint64(0)
+    first = keys[np.int64(words[0] & LOW_HALF)]
+    differ = np.uint64(0)
     for i in range(n):
         differ |= keys[np.int64(words[i] & LOW_HALF)] ^ first
     if differ == 0:
@@ -107,7 +111,8 @@ def _sort_run(words, spare, counts, keys):
         _sort_words(words, spare, counts)
         return
     for i in range(1, n):
-        word, j = words[i], i
+        word = words[i]
+        j = i
         key = keys[np.int64(word & LOW_HALF)]
         while j > 0 and keys[np.int64(words[j - 1] & LOW_HALF)] > key:
             words[j] = words[j - 1]
@@ -123,7 +128,9 @@ def argsort(keys, words, spare, counts):
     with the position in one 64-bit word; what they leave undecided are short runs. At 10^6 values this
     takes half the time of a radix sort of whole keys.
     """
-    keys, words, spare = borrow(keys), borrow(words), borrow(spare)
+    keys = borrow(keys)
+    words = borrow(words)
+    spare = borrow(spare)
     n = words.shape[0]
     differ = _make_keys_sortable(keys)
     if n == 0 or differ == 0:
@@ -169,11 +176,15 @@ def sort_features(X):
 
 @filling
 def _sort_columns(X, orders, values, keys, words, spare, counts):
-    X, orders, values, words = borrow(X), borrow(orders), borrow(values), borrow(words)
+    X = borrow(X)
+    orders = borrow(orders)
+    values = borrow(values)
+    words = borrow(words)
     n_samples, n_features = X.shape
     for feature in range(n_features):
         for i in range(n_samples):
-            values[i], words[i] = X[i, feature], np.uint64(i)
+            values[i] = X[i, feature]
+            words[i] = np.uint64(i)
         argsort(keys, words, spare, counts)
         last = np.nan
         for i in range(n_samples):
@@ -186,7 +197,8 @@ def _sort_columns(X, orders, values, keys, words, spare, counts):
 
 def sort_limits(intervals, is_exact):
     """Three lists of finite limits, sorted, each with its values: lower, upper, and both of un-censored rows."""
-    limits, breakpoints = np.empty(2 * len(intervals), dtype=np.int32), np.empty(2 * len(intervals))
+    limits = np.empty(2 * len(intervals), dtype=np.int32)
+    breakpoints = np.empty(2 * len(intervals))
     a, b, c = _sort_limits(intervals, is_exact, limits, breakpoints, *make_workspace(len(intervals)))
     return [(limits[entries], breakpoints[entries]) for entries in (slice(a), slice(a, b), slice(b, c))]
 
@@ -194,7 +206,10 @@ def sort_limits(intervals, is_exact):
 @inner
 def _collect(limits, is_exact, exact, values, words):
     """Put the rows with a finite limit, un-censored ones or the others, into `words`; return their number."""
-    limits, is_exact, values, words = borrow(limits), borrow(is_exact), borrow(values), borrow(words)
+    limits = borrow(limits)
+    is_exact = borrow(is_exact)
+    values = borrow(values)
+    words = borrow(words)
     n_limits = 0
     for i in range(limits.shape[0]):
         words[n_limits] = np.uint64(i)
@@ -206,15 +221,20 @@ def _collect(limits, is_exact, exact, values, words):
 @filling
 def _sort_limits(intervals, is_exact, limits, breakpoints, values, keys, words, spare, counts):
     """Fill the lists, one after the other; return where they end."""
-    intervals, limits, breakpoints, words = borrow(intervals), borrow(limits), borrow(breakpoints), borrow(words)
-    ends, stop = (0, 0, 0), 0
+    intervals = borrow(intervals)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    words = borrow(words)
+    ends = (0, 0, 0)
+    stop = 0
     for kind, exact in ((0, False), (1, False), (0, True)):
         n_limits = _collect(intervals[:, kind], is_exact, exact, values, words)
         argsort(keys, words[:n_limits], spare[:n_limits], counts)
         for i in range(n_limits):
             sample = np.int64(words[i] & LOW_HALF)
             for twin in range(2 if exact else 1):
-                limits[stop], breakpoints[stop] = 2 * sample + kind + twin, intervals[sample, kind]
+                limits[stop] = 2 * sample + kind + twin
+                breakpoints[stop] = intervals[sample, kind]
                 stop += 1
         ends = ends[1], ends[2], stop
     return ends
@@ -223,16 +243,20 @@ def _sort_limits(intervals, is_exact, limits, breakpoints, values, keys, words, 
 def merge_limits(limits_a, values_a, limits_b, values_b):
     """Merge two sorted lists of limits and their values; ties take from the first list."""
     n_limits = len(limits_a) + len(limits_b)
-    limits, values = np.empty(n_limits, dtype=np.int32), np.empty(n_limits)
+    limits = np.empty(n_limits, dtype=np.int32)
+    values = np.empty(n_limits)
     _merge(limits_a, values_a, limits_b, values_b, limits, values)
     return limits, values
 
 
 @filling
 def _merge(limits_a, values_a, limits_b, values_b, limits, values):
-    limits_a, values_a = borrow(limits_a), borrow(values_a)
-    limits_b, values_b = borrow(limits_b), borrow(values_b)
-    limits, values = borrow(limits), borrow(values)
+    limits_a = borrow(limits_a)
+    values_a = borrow(values_a)
+    limits_b = borrow(limits_b)
+    values_b = borrow(values_b)
+    limits = borrow(limits)
+    values = borrow(values)
     n_a, n_b = limits_a.shape[0], limits_b.shape[0]
     a, b = 0, 0
     while a < n_a and b < n_b:
@@ -241,33 +265,43 @@ def _merge(limits_a, values_a, limits_b, values_b, limits, values):
         values[a + b] = values_a[a] if from_a else values_b[b]
         a, b = a + from_a, b + (not from_a)
     for i in range(a, n_a):
-        limits[i + b], values[i + b] = limits_a[i], values_a[i]
+        limits[i + b] = limits_a[i]
+        values[i + b] = values_a[i]
     for i in range(b, n_b):
-        limits[a + i], values[a + i] = limits_b[i], values_b[i]
+        limits[a + i] = limits_b[i]
+        values[a + i] = values_b[i]
 
 
 @filling
 def keep_orders(orders, weights, kept):
     """Fill `kept` with the entries of samples of positive weight, and with the boundaries between them."""
-    orders, weights, kept = borrow(orders), borrow(weights), borrow(kept)
+    orders = borrow(orders)
+    weights = borrow(weights)
+    kept = borrow(kept)
     for feature in range(orders.shape[0]):
-        n_kept, new = 0, np.int32(0)
+        n_kept = 0
+        new = np.int32(0)
         for i in range(orders.shape[1]):
             entry = orders[feature, i]
             new |= entry & ~SAMPLE_MASK
             if weights[entry & SAMPLE_MASK] > 0:
                 kept[feature, n_kept] = entry | new
-                n_kept, new = n_kept + 1, np.int32(0)
+                n_kept += 1
+                new = np.int32(0)
 
 
 @filling
 def keep_limits(limits, breakpoints, weights, kept_limits, kept_breakpoints):
     """The same for limits; returns their number."""
-    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
-    kept_limits, kept_breakpoints = borrow(kept_limits), borrow(kept_breakpoints)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
+    kept_limits = borrow(kept_limits)
+    kept_breakpoints = borrow(kept_breakpoints)
     n_kept = 0
     for i in range(limits.shape[0]):
         if weights[limits[i] >> 1] > 0:
-            kept_limits[n_kept], kept_breakpoints[n_kept] = limits[i], breakpoints[i]
+            kept_limits[n_kept] = limits[i]
+            kept_breakpoints[n_kept] = breakpoints[i]
             n_kept += 1
     return n_kept

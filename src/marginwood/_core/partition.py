@@ -10,7 +10,9 @@ from marginwood._core.split import path_row
 @inner
 def mark(order, path, n_left, goes_left, weights):
     """Mark the samples that go left, the first `n_left` of the path; return the weights of both sides."""
-    order, goes_left, weights = borrow(order), borrow(goes_left), borrow(weights)
+    order = borrow(order)
+    goes_left = borrow(goes_left)
+    weights = borrow(weights)
     left_weight, right_weight = 0.0, 0.0
     for position in range(path.stop - path.start):
         sample = order[path_row(path, position)] & SAMPLE_MASK
@@ -24,18 +26,26 @@ def mark(order, path, n_left, goes_left, weights):
 @inner
 def partition_limits(limits, breakpoints, stretch, goes_left, spare_limits, spare_breakpoints):
     """Move the limits of samples that go left to the front; return where the others start."""
-    limits, breakpoints, goes_left = borrow(limits), borrow(breakpoints), borrow(goes_left)
-    spare_limits, spare_breakpoints = borrow(spare_limits), borrow(spare_breakpoints)
-    left, n_right = stretch[0], 0
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    goes_left = borrow(goes_left)
+    spare_limits = borrow(spare_limits)
+    spare_breakpoints = borrow(spare_breakpoints)
+    left = stretch[0]
+    n_right = 0
     for i in range(stretch[0], stretch[1]):
-        limit, b = limits[i], breakpoints[i]
+        limit = limits[i]
+        b = breakpoints[i]
         is_left = np.int64(goes_left[limit >> 1])
-        limits[left], breakpoints[left] = limit, b
-        spare_limits[n_right], spare_breakpoints[n_right] = limit, b
+        limits[left] = limit
+        breakpoints[left] = b
+        spare_limits[n_right] = limit
+        spare_breakpoints[n_right] = b
         left += is_left
         n_right += 1 - is_left
     for i in range(n_right):
-        limits[left + i], breakpoints[left + i] = spare_limits[i], spare_breakpoints[i]
+        limits[left + i] = spare_limits[i]
+        breakpoints[left + i] = spare_breakpoints[i]
     return left
 
 
@@ -45,14 +55,18 @@ def partition_orders(orders, start, stop, goes_left, spare):
 
     An entry starts a new value on its side if any entry since the last one of that side did.
     """
-    orders, goes_left, spare = borrow(orders), borrow(goes_left), borrow(spare)
+    orders = borrow(orders)
+    goes_left = borrow(goes_left)
+    spare = borrow(spare)
     nothing = np.int32(0)
     for feature in range(orders.shape[0]):
-        left, n_right = start, 0
+        left = start
+        n_right = 0
         new_left, new_right = nothing, nothing
         for i in range(start, stop):
             entry = orders[feature, i]
-            sample, new = entry & SAMPLE_MASK, entry & ~SAMPLE_MASK
+            sample = entry & SAMPLE_MASK
+            new = entry & ~SAMPLE_MASK
             is_left = np.int64(goes_left[sample])
             new_left |= new
             new_right |= new

@@ -13,7 +13,9 @@ def _step(nodes, X, row, node):
     The child is computed, not chosen: a choice compiles to a jump, which is wrong every other time (twice as slow).
     """
     at = nodes[node]
-    value, left, right = X[row, max(at["feature"], 0)], np.int64(at["children_left"]), np.int64(at["children_right"])
+    value = X[row, max(at["feature"], 0)]
+    left = np.int64(at["children_left"])
+    right = np.int64(at["children_right"])
     goes_left = (value <= at["threshold"]) | ((value != value) & (at["missing_go_to_left"] != 0))
     child = right + (left - right) * np.int64(goes_left)
     return node if left == LEAF else child
@@ -25,19 +27,26 @@ def apply(nodes, X):
 
     Four rows walk at a time: a step waits for memory, and the waits of four overlap.
     """
-    nodes, X = borrow(nodes), borrow(X)
+    nodes = borrow(nodes)
+    X = borrow(X)
     n_rows = X.shape[0]
     leaves = np.empty(n_rows, dtype=np.int64)
     for first in range(0, n_rows, 4):
-        second, third, fourth = min(first + 1, n_rows - 1), min(first + 2, n_rows - 1), min(first + 3, n_rows - 1)
+        second = min(first + 1, n_rows - 1)
+        third = min(first + 2, n_rows - 1)
+        fourth = min(first + 3, n_rows - 1)
         a = b = c = d = np.int64(0)
         moved = True
         while moved:
             before = a + b + c + d
             a, b = _step(nodes, X, first, a), _step(nodes, X, second, b)
-            c, d = _step(nodes, X, third, c), _step(nodes, X, fourth, d)
+            c = _step(nodes, X, third, c)
+            d = _step(nodes, X, fourth, d)
             moved = a + b + c + d != before
-        leaves[first], leaves[second], leaves[third], leaves[fourth] = a, b, c, d
+        leaves[first] = a
+        leaves[second] = b
+        leaves[third] = c
+        leaves[fourth] = d
     return leaves
 
 

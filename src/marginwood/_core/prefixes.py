@@ -13,7 +13,7 @@ from marginwood._core.hinge import LINEAR, LOWER, Minimum
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, filling, inlined, inner, kernel, prefetch
 from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST
-from marginwood._core.samples import centre_of, put_sentinels
+from marginwood._core.samples import put_sentinels
 from marginwood._core.split import MOVES_PER_LIMIT
 
 # A sum rounds by up to half of 2**-52 of itself at every step, at random: twice the root of the sum of squares of
@@ -32,27 +32,26 @@ class Results(NamedTuple):
 
 
 @filling
-def rank_all(limits, breakpoints, weights, ranks_of, points):
-    """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`.
-
-    Breakpoints are counted from a centre, which is returned.
-    """
-    limits, breakpoints, weights = borrow(limits), borrow(breakpoints), borrow(weights)
-    ranks_of, points = borrow(ranks_of), borrow(points)
+def rank_all(limits, breakpoints, centre, weights, ranks_of, points):
+    """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`, counted from a centre."""
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
+    ranks_of = borrow(ranks_of)
+    points = borrow(points)
     n_limits = limits.shape[0]
     put_sentinels(points, n_limits)
-    centre = centre_of(limits, breakpoints)
     uniform = True
     for i in range(weights.shape[0]):
         uniform = uniform and weights[i] == weights[0]
     for i in range(n_limits):
         prefetch(ranks_of, np.int64(limits[min(i + PREFETCH_DISTANCE, n_limits - 1)]))
-        limit, rank = limits[i], i + FIRST
+        limit = limits[i]
+        rank = i + FIRST
         ranks_of[limit >> 1, limit & 1] = rank
         weight = weights[0] if uniform else weights[limit >> 1]
         points[rank, 0] = breakpoints[i] - centre
         points[rank, 1] = -weight if limit & 1 == LOWER else weight
-    return centre
 
 
 @inner
@@ -61,7 +60,8 @@ def _adds_exactly(weights):
     total = 0.0
     for i in range(weights.shape[0]):
         total += weights[i]
-    unit, is_exact = 2.0 ** np.ceil(np.log2(total) + 2) * 2.0**-52, True  # limits come in pairs
+    unit = 2.0 ** np.ceil(np.log2(total) + 2) * 2.0**-52  # limits come in pairs
+    is_exact = True
     for i in range(weights.shape[0]):
         is_exact = is_exact and weights[i] == np.floor(weights[i] / unit) * unit
     return is_exact
@@ -94,9 +94,12 @@ def _is_certain(points, code, minimum, noise, exact, cost, centre, value):
     """Whether the sums have rounded too little to show in the minimum; weights that add exactly do not round at all."""
     if minimum.n_active == 0:
         return True
-    weight, total, square = 0.0 if exact else NOISE * noise.weight, NOISE * noise.total, NOISE * noise.square
+    weight = 0.0 if exact else NOISE * noise.weight
+    total = NOISE * noise.total
+    square = NOISE * noise.square
     if code == LINEAR:
-        at, step = points[minimum.low, 0], abs(points[minimum.low, 1])
+        at = points[minimum.low, 0]
+        step = abs(points[minimum.low, 1])
         slope = min(abs(minimum.weight), abs(minimum.weight - step))
         is_on_its_side = exact or SHARE * SHARE * weight < slope * slope
         return is_on_its_side and total + at * at * weight <= cost * cost
@@ -114,13 +117,18 @@ def _is_certain(points, code, minimum, noise, exact, cost, centre, value):
 @inner
 def _sums_at(points, ranks, side, best, code, moves):
     """The minimum on the piece of an optimum, with its sums afresh, and their noise."""
-    points, ranks = borrow(points), borrow(ranks)
-    n_active, weight, total, square = np.int64(0), 0.0, 0.0, 0.0
+    points = borrow(points)
+    ranks = borrow(ranks)
+    n_active = np.int64(0)
+    weight = 0.0
+    total = 0.0
+    square = 0.0
     noise = Noise(0.0, 0.0, 0.0)
     end = points.shape[0] - FIRST
     rank = rankset.next_rank(ranks, side, side)
     while rank < end:
-        b, signed = points[rank, 0], points[rank, 1]
+        b = points[rank, 0]
+        signed = points[rank, 1]
         if (rank > best.low_rank) == (signed < 0):
             own = signed if code == LINEAR else abs(signed)
             n_active += 1
@@ -136,7 +144,8 @@ def _sums_at(points, ranks, side, best, code, moves):
 @inner
 def _count_between(ranks, side, rank, other):
     """How many ranks of a side lie between two of them, the higher one included."""
-    n_ranks, stop = np.int64(0), max(rank, other)
+    n_ranks = np.int64(0)
+    stop = max(rank, other)
     rank = min(rank, other)
     while rank < stop:
         rank = rankset.next_rank(ranks, side, rank)
@@ -158,16 +167,25 @@ def _value_of(breakpoints, code, minimum, centre):
 def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre, results):
     """Fill the results; says whether the walking budget held."""
     exact = _adds_exactly(weights)
-    ranks_of, points, breakpoints = borrow(ranks_of), borrow(points), borrow(breakpoints)
-    weights, ranks = borrow(weights), borrow(ranks)
-    costs, values, moves = borrow(results.costs), borrow(results.values), borrow(results.moves)
-    n_ranks, n_samples = points.shape[0] - rankset.N_SENTINELS, weights.shape[0]
-    budget, n_afresh = MOVES_PER_LIMIT * n_ranks + 64, 0
+    ranks_of = borrow(ranks_of)
+    points = borrow(points)
+    breakpoints = borrow(breakpoints)
+    weights = borrow(weights)
+    ranks = borrow(ranks)
+    costs = borrow(results.costs)
+    values = borrow(results.values)
+    moves = borrow(results.moves)
+    n_ranks = points.shape[0] - rankset.N_SENTINELS
+    n_samples = weights.shape[0]
+    budget = MOVES_PER_LIMIT * n_ranks + 64
+    n_afresh = 0
     loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
     rankset.reset(ranks, n_ranks)
-    minimum, noise = hinge.empty_minimum(n_ranks), Noise(0.0, 0.0, 0.0)
+    minimum = hinge.empty_minimum(n_ranks)
+    noise = Noise(0.0, 0.0, 0.0)
     for i in range(n_samples):
-        start, products = minimum, 0.0
+        start = minimum
+        products = 0.0
         ahead = min(i + PREFETCH_DISTANCE, n_samples - 1)
         for kind in range(2):
             prefetch(points, np.int64(2 * ranks_of[ahead, kind]))
@@ -183,15 +201,18 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre
         if minimum.n_active == 0:
             minimum = Minimum(minimum.low, minimum.high, 0, 0.0, 0.0, 0.0, 0.0, minimum.moves)
             noise = Noise(0.0, 0.0, 0.0)
-        cost, value = hinge.cost_of(points, loss, minimum), _value_of(breakpoints, code, minimum, centre)
+        cost = hinge.cost_of(points, loss, minimum)
+        value = _value_of(breakpoints, code, minimum, centre)
         moves[i] = minimum.moves - start.moves
         if not _is_certain(points, code, minimum, noise, exact, cost, centre, value):
             best = meet(breakpoints, points, ranks, rankset.LEFT, code, False)
             n_afresh += i + 1
             moves[i] = _count_between(ranks, rankset.LEFT, start.low, best.low_rank)
-            cost, value = best.cost, best.value
+            cost = best.cost
+            value = best.value
             minimum, noise = _sums_at(points, ranks, rankset.LEFT, best, code, minimum.moves)
-        costs[i], values[i] = cost, value
+        costs[i] = cost
+        values[i] = value
         if minimum.moves + n_afresh > budget:
             return False
     return True
@@ -201,10 +222,14 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre
 def solve_by_descent(ranks_of, points, weights, ranks, code, results):
     """The same in O(n log n), wherever the minimum goes; `points` hold the breakpoints as they are."""
     loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
-    costs, values, moves = borrow(results.costs), borrow(results.values), borrow(results.moves)
+    costs = borrow(results.costs)
+    values = borrow(results.values)
+    moves = borrow(results.moves)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
-    sums, low, n_left = descent.make_sums(n_ranks), rankset.LEFT, np.int64(0)
+    sums = descent.make_sums(n_ranks)
+    low = rankset.LEFT
+    n_left = np.int64(0)
     for i in range(weights.shape[0]):
         for kind in range(2):
             rank = np.int64(ranks_of[i, kind])
@@ -216,4 +241,5 @@ def solve_by_descent(ranks_of, points, weights, ranks, code, results):
         best, n_left = descent.locate(points, loss, ranks, rankset.LEFT, sums)
         low = best.low_rank
         moves[i] = abs(n_left - n_before)
-        costs[i], values[i] = best.cost, best.value
+        costs[i] = best.cost
+        values[i] = best.value

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.grow import Options, Problem, grow, make_scratch, price_by_descent
+from marginwood._core.grow import grow, make_scratch, price_by_descent, root_of
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
 from marginwood._core.optimum import solve
 from marginwood._core.order import keep_limits, keep_orders, merge_limits, sort_limits
 from marginwood._core.rankset import N_SENTINELS, make_rank_set
+from marginwood._core.search import Options, Problem
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
 MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
@@ -143,15 +144,16 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
         max_leaves = min(max_leaves, options.max_leaf_nodes)
     if options.max_depth < 31:
         max_leaves = min(max_leaves, 2**options.max_depth)
-    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves, seed)
+    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves)
     mantissa, weight_exponent = np.frexp(weight_unit)
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
     arguments = problem, LOSS_CODES[loss], options._replace(min_decrease=float(least)), scratch, nodes
-    n_nodes, n_pending = grow(*arguments, 0, 0)
+    root = root_of(problem, seed)
+    n_nodes, n_pending = grow(*arguments, root, 0, 0)
     while n_pending > 0:
-        n_nodes, n_pending = grow(*arguments, n_nodes, price_by_descent(*arguments, n_pending))
+        n_nodes, n_pending = grow(*arguments, root, n_nodes, price_by_descent(*arguments, n_pending))
     nodes = nodes[:n_nodes].copy()
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")

@@ -12,7 +12,8 @@ DISTANCE, SQUARED_DISTANCE, MISS = 0, 1, 2  # what `path_losses` sums over rows
 @inner
 def _meld(links, rates, a, b):
     """Join two skew heaps, the highest rate on top; returns the top."""
-    links, rates = borrow(links), borrow(rates)
+    links = borrow(links)
+    rates = borrow(rates)
     if a == NONE:
         return b
     if b == NONE:
@@ -43,22 +44,28 @@ def collapse_rates(nodes):
     """
     nodes = borrow(nodes)
     n_nodes = nodes.shape[0]
-    rates, decreases = np.zeros(n_nodes), np.zeros(n_nodes)
+    rates = np.zeros(n_nodes)
+    decreases = np.zeros(n_nodes)
     n_splits = np.zeros(n_nodes, dtype=np.int64)
     links = np.empty((n_nodes, 2), dtype=np.int64)
     for node in range(n_nodes - 1, -1, -1):
-        left, right = np.int64(nodes[node]["children_left"]), np.int64(nodes[node]["children_right"])
+        left = np.int64(nodes[node]["children_left"])
+        right = np.int64(nodes[node]["children_right"])
         if left == LEAF:
             continue
         decrease = nodes[node]["impurity"] - nodes[left]["impurity"] - nodes[right]["impurity"]
-        decrease, size = max(decrease, 0.0), 1
+        decrease = max(decrease, 0.0)
+        size = 1
         pool = _meld(links, rates, left if n_splits[left] else NONE, right if n_splits[right] else NONE)
         while pool != NONE and rates[pool] * size >= decrease:
             decrease += decreases[pool]
             size += n_splits[pool]
             pool = _meld(links, rates, links[pool, 0], links[pool, 1])
-        decreases[node], n_splits[node], rates[node] = decrease, size, decrease / size
-        links[node, 0], links[node, 1] = pool, NONE
+        decreases[node] = decrease
+        n_splits[node] = size
+        rates[node] = decrease / size
+        links[node, 0] = pool
+        links[node, 1] = NONE
     for node in range(n_nodes):
         if n_splits[node]:
             left, right = nodes[node]["children_left"], nodes[node]["children_right"]
@@ -102,7 +109,9 @@ def path_losses(nodes, leaf_from, n_subtrees, X, intervals, weights, kind):
     Node `j` is a leaf from subtree ``leaf_from[j]`` on, until its parent is one: what its rows lose with its value
     belongs to that range of subtrees. Nothing is ever subtracted, so that a loss of 0 is exactly 0.
     """
-    nodes, leaf_from, X = borrow(nodes), borrow(leaf_from), borrow(X)
+    nodes = borrow(nodes)
+    leaf_from = borrow(leaf_from)
+    X = borrow(X)
     losses = np.zeros(nodes.shape[0])
     for i in range(X.shape[0]):
         node = np.int64(0)

@@ -64,7 +64,8 @@ class Answers(NamedTuple):
 @kernel
 def find_places(training, places):
     """Fill in where the ends of every interval are in their order; -1 where both are infinite."""
-    ends, places = borrow(training.ends), borrow(places)
+    ends = borrow(training.ends)
+    places = borrow(places)
     places[:] = -1
     for place in range(ends.shape[0]):
         places[ends[place] >> 1, ends[place] & 1] = place
@@ -92,9 +93,13 @@ def make_room(training, n_touched):
 @inner
 def _add_up(queries, query, room):
     """Add up the weights of the rows of a query that say something; return their number and their weight."""
-    rows, weights, places = borrow(queries.rows), borrow(queries.weights), borrow(room.places)
-    total_weight, touched = borrow(room.total_weight), borrow(room.touched)
-    n_touched, total = 0, 0.0
+    rows = borrow(queries.rows)
+    weights = borrow(queries.weights)
+    places = borrow(room.places)
+    total_weight = borrow(room.total_weight)
+    touched = borrow(room.touched)
+    n_touched = 0
+    total = 0.0
     for entry in range(queries.offsets[query], queries.offsets[query + 1]):
         row = rows[entry]
         if weights[entry] > 0.0 and places[row, 0] >= 0:
@@ -109,8 +114,10 @@ def _add_up(queries, query, room):
 @inner
 def _mark(n_touched, total, room):
     """Mark the ends of the rows, with their shares of the weight; return the effective number of rows."""
-    marks, places = borrow(room.marks), borrow(room.places)
-    total_weight, touched = borrow(room.total_weight), borrow(room.touched)
+    marks = borrow(room.marks)
+    places = borrow(room.places)
+    total_weight = borrow(room.total_weight)
+    touched = borrow(room.touched)
     squares = 0.0
     for i in range(n_touched):
         row = touched[i]

@@ -108,7 +108,8 @@ def next_rank(ranks, side, rank):
 
 @inner
 def _next_in_other_word(ranks, side, position):
-    level, word = 0, NONE
+    level = 0
+    word = NONE
     while word == NONE:
         level += 1
         position = (position >> 6) + 1
@@ -135,7 +136,8 @@ def previous_rank(ranks, side, rank):
 
 @inner
 def _previous_in_other_word(ranks, side, position):
-    level, word = 0, NONE
+    level = 0
+    word = NONE
     while word == NONE:
         level += 1
         position = (position >> 6) - 1

@@ -45,28 +45,37 @@ class Spread(NamedTuple):
 def put_sentinels(points, n_ranks):
     """Surround the ranks by limits at minus and plus infinity."""
     for i in range(2):
-        points[i, 0], points[i, 1] = -np.inf, np.inf
-        points[n_ranks + FIRST + i, 0], points[n_ranks + FIRST + i, 1] = np.inf, np.inf
+        points[i, 0] = -np.inf
+        points[i, 1] = np.inf
+        points[n_ranks + FIRST + i, 0] = np.inf
+        points[n_ranks + FIRST + i, 1] = np.inf
 
 
 @inner
 def rank_limits(limits, breakpoints, samples, points, centre):
     """Number the limits of a node FIRST, FIRST + 1, ... in their samples, and list them by rank in `points`."""
-    limits, breakpoints = borrow(limits), borrow(breakpoints)
-    samples, points = borrow(samples), borrow(points)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    samples = borrow(samples)
+    points = borrow(points)
     n_ranks = limits.shape[0]
     put_sentinels(points, n_ranks)
     for i in range(n_ranks):
         if i + PREFETCH_DISTANCE < n_ranks:
             prefetch(samples, np.int64(limits[i + PREFETCH_DISTANCE] >> 1))
-        limit, rank = limits[i], i + FIRST
+        limit = limits[i]
+        rank = i + FIRST
         sample = samples[limit >> 1]
-        b, weight = breakpoints[i] - centre, sample["weight"]
+        b = breakpoints[i] - centre
+        weight = sample["weight"]
         if limit & 1 == LOWER:
-            sample["lower_rank"], sample["lower"] = rank, b
+            sample["lower_rank"] = rank
+            sample["lower"] = b
         else:
-            sample["upper_rank"], sample["upper"] = rank, b
-        points[rank, 0], points[rank, 1] = b, -weight if limit & 1 == LOWER else weight
+            sample["upper_rank"] = rank
+            sample["upper"] = b
+        points[rank, 0] = b
+        points[rank, 1] = -weight if limit & 1 == LOWER else weight
 
 
 @inner
@@ -85,11 +94,13 @@ def contested(limits):
     return first, last
 
 
-@inner
 def centre_of(limits, breakpoints):
     """The breakpoint in the middle of the range that is contested; 0 without any limit."""
-    first, last = contested(limits)
-    return breakpoints[min((first + last) // 2, limits.shape[0] - 1)] if limits.shape[0] > 0 else 0.0
+    is_lower = (limits & 1) == LOWER
+    n_limits = len(limits)
+    first = n_limits if is_lower.all() else int(np.argmin(is_lower))
+    last = n_limits - int(np.argmax(is_lower[::-1])) if is_lower.any() else 0
+    return float(breakpoints[min((first + last) // 2, n_limits - 1)]) if n_limits > 0 else 0.0
 
 
 class _Sums(NamedTuple):
@@ -106,9 +117,15 @@ class _Sums(NamedTuple):
 @inlined
 def _add_up(breakpoints, points, start, stop, sign, code, value, ulps, is_light):
     """The sums of the limits of a sign at positions start..stop, all of which are active."""
-    n_active, weight, total, square, blur, light = np.int64(0), 0.0, 0.0, 0.0, 0.0, 0.0
+    n_active = np.int64(0)
+    weight = 0.0
+    total = 0.0
+    square = 0.0
+    blur = 0.0
+    light = 0.0
     for i in range(start, stop):
-        b, signed = points[i + FIRST, 0], sign * points[i + FIRST, 1]
+        b = points[i + FIRST, 0]
+        signed = sign * points[i + FIRST, 1]
         own = max(signed, 0.0)
         n_active += signed > 0
         weight += own
@@ -133,20 +150,28 @@ def start_from(best, limits, breakpoints, points, code, ulps):
 
     `ulps` is the relative error of a breakpoint, and the error that it has from the margin.
     """
-    limits, breakpoints, points = borrow(limits), borrow(breakpoints), borrow(points)
+    limits = borrow(limits)
+    breakpoints = borrow(breakpoints)
+    points = borrow(points)
     first, last = contested(limits)
-    weight, heaviest, distance, size = 0.0, 0.0, 0.0, 0.0
+    weight = 0.0
+    heaviest = 0.0
+    distance = 0.0
+    size = 0.0
     for i in range(first, last):
-        b, own = abs(points[i + FIRST, 0]), abs(points[i + FIRST, 1])
+        b = abs(points[i + FIRST, 0])
+        own = abs(points[i + FIRST, 1])
         weight += own
         heaviest = max(heaviest, own)
         distance += own * b
         size += own * b * b
-    is_light, middle = max(LIGHT * heaviest, LIGHT_IN_ALL * weight), best.low_rank - FIRST + 1
+    is_light = max(LIGHT * heaviest, LIGHT_IN_ALL * weight)
+    middle = best.low_rank - FIRST + 1
     up = _add_up(breakpoints, points, first, min(middle, last), 1.0, code, best.value, ulps, is_light)
     low = _add_up(breakpoints, points, max(middle, first), last, -1.0, code, best.value, ulps, is_light)
     spread = Spread(weight, distance, size if code == SQUARED else distance, up.light + low.light, up.blur + low.blur)
-    n_active, moves = up.n_active + low.n_active, np.int64(0)
+    n_active = up.n_active + low.n_active
+    moves = np.int64(0)
     if code == LINEAR:
         sums = up.weight - low.weight, up.total - low.total, up.total
     else:

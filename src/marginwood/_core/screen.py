@@ -88,8 +88,11 @@ def _violations(sample, value):
 @inner
 def fill(room, order, start, stop, samples, points, loss, minimum, mu):
     """Fill the pulls of a node's samples at its minimiser `mu`; return how far the values left and right of it are."""
-    pulls, totals, order = borrow(room.pulls), borrow(room.totals), borrow(order)
-    samples, points = borrow(samples), borrow(points)
+    pulls = borrow(room.pulls)
+    totals = borrow(room.totals)
+    order = borrow(order)
+    samples = borrow(samples)
+    points = borrow(points)
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
     n_ranks = np.int64(SPREAD * np.sqrt(last))
     left = min(max(points[max(minimum.low - n_ranks, rankset.FIRST), 0], -loss.reach), mu)
@@ -98,17 +101,23 @@ def fill(room, order, start, stop, samples, points, loss, minimum, mu):
     for i in range(GROUP * n_groups):
         totals[i] = 0.0
     for row in range(start, stop):
-        sample, at = samples[order[row] & SAMPLE_MASK], n_groups * (order[row] & SAMPLE_MASK)
+        sample = samples[order[row] & SAMPLE_MASK]
+        at = n_groups * (order[row] & SAMPLE_MASK)
         x, y, c, d = _violations(sample, mu)
-        pulls[at, 2], pulls[at, 3] = c, d
+        pulls[at, 2] = c
+        pulls[at, 3] = d
         if loss.code == SQUARED:
-            pulls[at, 0], pulls[at, 1] = c * x * x + d * y * y, c * x - d * y
+            pulls[at, 0] = c * x * x + d * y * y
+            pulls[at, 1] = c * x - d * y
         else:
-            pulls[at, 0], pulls[at, 1] = c * x, d * y
+            pulls[at, 0] = c * x
+            pulls[at, 1] = d * y
             x, y, c, d = _violations(sample, left)
-            pulls[at + 1, 0], pulls[at + 1, 1] = c * x + d * y, d - c
+            pulls[at + 1, 0] = c * x + d * y
+            pulls[at + 1, 1] = d - c
             x, y, c, d = _violations(sample, right)
-            pulls[at + 1, 2], pulls[at + 1, 3] = c * x + d * y, d - c
+            pulls[at + 1, 2] = c * x + d * y
+            pulls[at + 1, 3] = d - c
         for i in range(GROUP * n_groups):
             totals[i] += pulls[at + i // GROUP, i % GROUP]
     return mu - left, right - mu
@@ -117,12 +126,21 @@ def fill(room, order, start, stop, samples, points, loss, minimum, mu):
 @inner
 def _add_up(room, order, row, width, group, n_groups):
     """Write down the sums of a group of pulls in front of each of the entries row..row + width, and add these."""
-    pulls, running, sums, order = borrow(room.pulls), borrow(room.running), borrow(room.sums), borrow(order)
+    pulls = borrow(room.pulls)
+    running = borrow(room.running)
+    sums = borrow(room.sums)
+    order = borrow(order)
     first = group * GROUP
-    a, b, c, d = running[first], running[first + 1], running[first + 2], running[first + 3]
+    a = running[first]
+    b = running[first + 1]
+    c = running[first + 2]
+    d = running[first + 3]
     for i in range(width):
         u = np.uint64(i)  # unsigned: no check for an index from the end
-        sums[first, u], sums[first + 1, u], sums[first + 2, u], sums[first + 3, u] = a, b, c, d
+        sums[first, u] = a
+        sums[first + 1, u] = b
+        sums[first + 2, u] = c
+        sums[first + 3, u] = d
         if group == 0:
             ahead = order[np.uint64(min(row + i + PREFETCH_DISTANCE, order.shape[0] - 1))] & SAMPLE_MASK
             prefetch(pulls, np.int64(ahead) * n_groups * GROUP)
@@ -131,7 +149,10 @@ def _add_up(room, order, row, width, group, n_groups):
         b += pulls[idx, 1]
         c += pulls[idx, 2]
         d += pulls[idx, 3]
-    running[first], running[first + 1], running[first + 2], running[first + 3] = a, b, c, d
+    running[first] = a
+    running[first + 1] = b
+    running[first + 2] = c
+    running[first + 3] = d
 
 
 @inlined
@@ -142,10 +163,13 @@ def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slop
     otherwise the bound of the module's table. Sums of weights are differences: `slack` is more than their rounding.
     """
     is_right = c > d
-    cost, slope = right_cost if is_right else left_cost, right_slope if is_right else -left_slope
-    pull, distance = abs(c - d), distances[1] if is_right else distances[0]
+    cost = right_cost if is_right else left_cost
+    slope = right_slope if is_right else -left_slope
+    pull = abs(c - d)
+    distance = distances[1] if is_right else distances[0]
     meets = slope > slack
-    c, d = max(c - slack, 0.0), max(d - slack, 0.0)
+    c = max(c - slack, 0.0)
+    d = max(d - slack, 0.0)
     total = (x + y) * slope + pull * (cost - slope * distance) if meets else y * c + x * d
     weight = slope + pull if meets else max(c, d)
     return total / max(weight, TINY)
@@ -154,19 +178,38 @@ def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slop
 @inner
 def _bound(room, width, loss, distances, bounds):
     """Turn the sums in front of a block's entries into bounds."""
-    sums, t, bounds, slack = borrow(room.sums), borrow(room.totals), borrow(bounds), loss.weight_slack
-    t0, t1, t2, t3, t4, t5, t6, t7 = t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]
+    sums = borrow(room.sums)
+    t = borrow(room.totals)
+    bounds = borrow(bounds)
+    slack = loss.weight_slack
+    t0 = t[0]
+    t1 = t[1]
+    t2 = t[2]
+    t3 = t[3]
+    t4 = t[4]
+    t5 = t[5]
+    t6 = t[6]
+    t7 = t[7]
     if loss.code == SQUARED:
         for i in range(width):
             u = np.uint64(i)
-            a, b, c, d = sums[0, u], sums[1, u], sums[2, u], sums[3, u]
+            a = sums[0, u]
+            b = sums[1, u]
+            c = sums[2, u]
+            d = sums[3, u]
             after = hinge.least_squared(t0 - a, t1 - b, t2 - c, t3 - d)
             bounds[u] = hinge.least_squared(a, b, c, d) + after
     else:
         for i in range(width):
             u = np.uint64(i)
-            a, b, c, d = sums[0, u], sums[1, u], sums[2, u], sums[3, u]
-            e, f, g, h = sums[4, u], sums[5, u], sums[6, u], sums[7, u]
+            a = sums[0, u]
+            b = sums[1, u]
+            c = sums[2, u]
+            d = sums[3, u]
+            e = sums[4, u]
+            f = sums[5, u]
+            g = sums[6, u]
+            h = sums[7, u]
             before = _least_of_tangents(a, b, c, d, e, f, g, h, distances, slack)
             bounds[u] = before + _least_of_tangents(
                 t0 - a, t1 - b, t2 - c, t3 - d, t4 - e, t5 - f, t6 - g, t7 - h, distances, slack
@@ -179,8 +222,12 @@ def screen(room, order, path, loss, distances, price):
 
     If none may, or there is none, the first comes after the last.
     """
-    room, order, bounds = borrow_screen(room), borrow(order), borrow(room.bounds)
-    first, last, start = path.last + 1, path.last, 0
+    bounds = borrow(room.bounds)
+    order = borrow(order)
+    room = borrow_screen(room)
+    first = path.last + 1
+    last = path.last
+    start = 0
     n_groups = 1 if loss.code == SQUARED else 2
     room.running[:] = 0.0
     while start <= path.last:

@@ -66,8 +66,12 @@ def _differentiate(ranges, mass, slack, scratch):
     sum exceeds 1 by no more than the greatest ``d - 1``, nor than ``slack + sum(c * max(d - 1 - slack, 0))`` for any
     slack: the second bound forgives rows that weigh next to nothing.
     """
-    first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
-    cumulative, slope, coverage = borrow(scratch.cumulative), borrow(scratch.slope), borrow(ranges.coverage)
+    first = borrow(ranges.first)
+    stop = borrow(ranges.stop)
+    weight = borrow(ranges.weight)
+    cumulative = borrow(scratch.cumulative)
+    slope = borrow(scratch.slope)
+    coverage = borrow(ranges.coverage)
     n_cells = mass.shape[0]
     accumulate(mass, cumulative)
     for cell in range(n_cells + 1):
@@ -76,7 +80,9 @@ def _differentiate(ranges, mass, slack, scratch):
         share = weight[i] / mass_between(cumulative, first[i], stop[i])
         slope[first[i]] += share
         slope[stop[i]] -= share
-    running, greatest, excess = 0.0, 1.0, 0.0
+    running = 0.0
+    greatest = 1.0
+    excess = 0.0
     for cell in range(n_cells):
         running += slope[cell]
         slope[cell] = running
@@ -88,7 +94,9 @@ def _differentiate(ranges, mass, slack, scratch):
 @inner
 def _expect(mass, slope, expected):
     """One EM step: every row gives its weight to its cells in the proportions of their masses."""
-    mass, slope, expected = borrow(mass), borrow(slope), borrow(expected)
+    mass = borrow(mass)
+    slope = borrow(slope)
+    expected = borrow(expected)
     total = 0.0
     for cell in range(mass.shape[0]):
         expected[cell] = mass[cell] * slope[cell]
@@ -100,8 +108,12 @@ def _expect(mass, slope, expected):
 @inner
 def _bend(ranges, mass, scratch):
     """Fill `slope` and `curvature` by the cumulative masses at the boundaries; return the log-likelihood."""
-    first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
-    cumulative, slope, curvature = borrow(scratch.cumulative), borrow(scratch.slope), borrow(scratch.curvature)
+    first = borrow(ranges.first)
+    stop = borrow(ranges.stop)
+    weight = borrow(ranges.weight)
+    cumulative = borrow(scratch.cumulative)
+    slope = borrow(scratch.slope)
+    curvature = borrow(scratch.curvature)
     accumulate(mass, cumulative)
     for cell in range(mass.shape[0] + 1):
         slope[cell] = 0.0
@@ -126,8 +138,12 @@ def _pool(n_cells, scratch):
     A block of boundaries is kept by its first one and by how far its level is from the cumulative mass there, so that
     no digits of small masses are lost. Returns the number of blocks.
     """
-    cumulative, slope, curvature = borrow(scratch.cumulative), borrow(scratch.slope), borrow(scratch.curvature)
-    level, heft, start = borrow(scratch.level), borrow(scratch.heft), borrow(scratch.count)
+    cumulative = borrow(scratch.cumulative)
+    slope = borrow(scratch.slope)
+    curvature = borrow(scratch.curvature)
+    level = borrow(scratch.level)
+    heft = borrow(scratch.heft)
+    start = borrow(scratch.count)
     top = 0
     for boundary in range(1, n_cells):
         begin = boundary
@@ -151,20 +167,29 @@ def _pool(n_cells, scratch):
 @inner
 def _propose(n_cells, n_blocks, scratch):
     """Fill `trial` with the masses of the cells between the blocks; return the gain that the slopes promise."""
-    cumulative, slope, trial = borrow(scratch.cumulative), borrow(scratch.slope), borrow(scratch.trial)
-    level, start = borrow(scratch.level), borrow(scratch.count)
+    cumulative = borrow(scratch.cumulative)
+    slope = borrow(scratch.slope)
+    trial = borrow(scratch.trial)
+    level = borrow(scratch.level)
+    start = borrow(scratch.count)
     gain = 0.0
-    below, below_step = 0, 0.0
+    below = 0
+    below_step = 0.0
     for block in range(n_blocks):
-        begin, step = start[block], level[block]
+        begin = start[block]
+        step = level[block]
         stop = start[block + 1] if block + 1 < n_blocks else n_cells
-        place, place_step = begin, step
+        place = begin
+        place_step = step
         if cumulative[begin, 0] + step <= 0.0:
-            place, place_step = 0, 0.0
+            place = 0
+            place_step = 0.0
         elif cumulative[begin, 0] + step >= 1.0:
-            place, place_step = n_cells, 0.0
+            place = n_cells
+            place_step = 0.0
         trial[begin - 1] = max(mass_between(cumulative, below, place) + (place_step - below_step), 0.0)
-        below, below_step = place, place_step
+        below = place
+        below_step = place_step
         for boundary in range(begin, stop):
             gain += slope[boundary] * (mass_between(cumulative, boundary, place) + place_step)
             if boundary > begin:
@@ -181,7 +206,9 @@ def _step(ranges, mass, before, scratch):
     """
     n_cells = mass.shape[0]
     gain = _propose(n_cells, _pool(n_cells, scratch), scratch)
-    mass, trial, halved = borrow(mass), borrow(scratch.trial), borrow(scratch.level)[:n_cells]
+    mass = borrow(mass)
+    trial = borrow(scratch.trial)
+    halved = borrow(scratch.level)[:n_cells]
     length = 1.0
     for _ in range(MOST_HALVINGS):
         for cell in range(n_cells):
@@ -198,8 +225,11 @@ def _step(ranges, mass, before, scratch):
 @inner
 def _extrapolate(mass, once, twice):
     """Follow two EM steps as far as their lengths suggest (the third scheme of SQUAREM); masses stay positive."""
-    mass, once, twice = borrow(mass), borrow(once), borrow(twice)
-    step, bend = 0.0, 0.0
+    mass = borrow(mass)
+    once = borrow(once)
+    twice = borrow(twice)
+    step = 0.0
+    bend = 0.0
     for cell in range(mass.shape[0]):
         step += (once[cell] - mass[cell]) ** 2
         bend += (twice[cell] - 2.0 * once[cell] + mass[cell]) ** 2
@@ -261,10 +291,15 @@ def _take_steps(ranges, mass, scratch):
 @inner
 def _reduce(ranges, mass, scratch):
     """Leave out the cells that have no mass, and merge the rows that are the same without them; return both sizes."""
-    first, stop, weight = borrow(ranges.first), borrow(ranges.stop), borrow(ranges.weight)
-    mass, reduced_mass = borrow(mass), borrow(scratch.reduced_mass)
-    coverage, reduced_coverage = borrow(ranges.coverage), borrow(scratch.reduced.coverage)
-    n_before, last_seen = borrow(scratch.count), borrow(scratch.last_seen)
+    first = borrow(ranges.first)
+    stop = borrow(ranges.stop)
+    weight = borrow(ranges.weight)
+    mass = borrow(mass)
+    reduced_mass = borrow(scratch.reduced_mass)
+    coverage = borrow(ranges.coverage)
+    reduced_coverage = borrow(scratch.reduced.coverage)
+    n_before = borrow(scratch.count)
+    last_seen = borrow(scratch.last_seen)
     n_cells = 0
     for cell in range(mass.shape[0]):
         n_before[cell] = n_cells

@@ -38,7 +38,7 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
 
     Attributes
     ----------

@@ -85,7 +85,7 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
     random_state : int, RandomState instance or None, default=None
         Seed of the bootstrap samples, and of models that draw at random and have no seed of their own.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
         Folder in which every finished piece, a model without a fold, is kept. A fit that was interrupted or
         killed, or that had no more time, and is started again with the same data and parameters does only what is

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, all_or_nothing, check_outer_features, check_rows
 from marginwood._predictive import DistributionMixin
+from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice
-from marginwood.intervals import FloatArray, check_intervals, raise_first
+from marginwood.intervals import FloatArray, check_intervals
 
 __all__ = ["TransformedIntervalRegressor"]
 

@@ -66,17 +66,25 @@ def solve_path(problem: Problem, alphas: FloatArray, tol: float, max_iter: int) 
     """
     point = _best_intercept(problem, 0.0, np.zeros(problem.features.n_features), 0.0)
     null_loss = max(point.objective, np.finfo(np.float64).tiny)
-    solutions, gaps, rounds, damping = [], [], [], 1e-3
+    solutions = []
+    gaps = []
+    rounds = []
+    damping = 1e-3
     for alpha in alphas:
         point = _best_intercept(problem, point.intercept, point.weights, alpha)
         gap = _duality_gap(problem, point, alpha) / null_loss
-        n_rounds, n_idle, least_objective, least_gap = 0, 0, point.objective, gap
+        n_rounds = 0
+        n_idle = 0
+        least_objective = point.objective
+        least_gap = gap
         while gap > tol and n_rounds < max_iter and n_idle < MAX_IDLE_ROUNDS:
             point, damping = _descend(problem, point, alpha, damping)
             gap = _duality_gap(problem, point, alpha) / null_loss
             gains = point.objective < least_objective or gap < least_gap
-            n_rounds, n_idle = n_rounds + 1, 0 if gains else n_idle + 1
-            least_objective, least_gap = min(point.objective, least_objective), min(gap, least_gap)
+            n_rounds += 1
+            n_idle = 0 if gains else n_idle + 1
+            least_objective = min(point.objective, least_objective)
+            least_gap = min(gap, least_gap)
         solutions.append(point)
         gaps.append(gap)
         rounds.append(n_rounds)
@@ -192,7 +200,8 @@ def _minimise_quadratic(hessian: FloatArray, slope: FloatArray, start: FloatArra
 
     A sign of 0 is a free coordinate. Coordinates that reach 0 on the way to the minimum stay there.
     """
-    position, free = start.copy(), np.ones(len(start), np.bool_)
+    position = start.copy()
+    free = np.ones(len(start), np.bool_)
     while True:
         here = slope + hessian @ (position - start)
         target = position.copy()
@@ -203,4 +212,5 @@ def _minimise_quadratic(hessian: FloatArray, slope: FloatArray, start: FloatArra
         reach = position[crossing] / (position[crossing] - target[crossing])
         position += reach.min() * (target - position)
         stuck = crossing[reach <= reach.min()]
-        position[stuck], free[stuck] = 0.0, False
+        position[stuck] = 0.0
+        free[stuck] = False

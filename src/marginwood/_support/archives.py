@@ -63,7 +63,8 @@ def _download(url: str, path: Path, timeout: float) -> None:
         is_page = response.headers.get_content_type() == "text/html"
         page = response.url.rstrip("/")
         if not is_page:
-            expected, received = response.headers.get("Content-Length"), 0
+            expected = response.headers.get("Content-Length")
+            received = 0
             with path.open("wb") as file:
                 while chunk := response.read(CHUNK):
                     received += file.write(chunk)

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar for people who watch, log lines for everyone else, and only when asked for."""
+"""How far long work has come: a bar on terminals, lines everywhere else, and only when asked for."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ log = logging.getLogger("marginwood")
 def progress_bar(description: str, total: int, *, verbose: int, done: int = 0) -> Iterator[Callable[[], None]]:
     """Show progress if `verbose`; yields a function that advances it by one.
 
-    On a terminal a bar appears on stderr. Otherwise ten lines are logged as information to the logger "marginwood",
-    which Python does not show unless told to.
+    On a terminal a bar appears on stderr. Otherwise there are ten lines, as in notebooks and pipes: in the log, if the
+    logger "marginwood" shows information, and else on stderr.
     """
     if not verbose or not sys.stderr.isatty():
         count = itertools.count(done + 1)
@@ -37,4 +37,8 @@ def progress_bar(description: str, total: int, *, verbose: int, done: int = 0) -
 
 def _log_step(description: str, step: int, total: int) -> None:
     if step * N_LINES // total > (step - 1) * N_LINES // total:
-        log.info("%s: %d of %d", description, step, total)
+        if log.isEnabledFor(logging.INFO) and log.hasHandlers():
+            log.info("%s: %d of %d", description, step, total)
+        else:
+            sys.stderr.write(f"{description}: {step} of {total}\n")
+            sys.stderr.flush()

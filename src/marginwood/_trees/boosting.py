@@ -57,8 +57,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square.
     margin : float or "auto", default="auto"
-        How far inside its interval a prediction should lie, in units of the target. "auto" is a quarter of the distance
-        between the quartiles of the limits.
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin. "auto" is a quarter of the distance between the quartiles of the limits.
     learning_rate : float, default=0.05
         Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no anchor, no stage raises
         the training loss.
@@ -90,7 +90,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     warm_start : bool, default=False
         Keep the stages of the last fit and add more; to be used with the same training data.
 

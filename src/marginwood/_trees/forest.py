@@ -65,7 +65,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The loss of the trees.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie, in units of the target.
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -97,7 +98,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     warm_start : bool, default=False
         Keep the trees of the last fit and add more.
 

@@ -38,7 +38,9 @@ class LeafWeights:
     """
 
     def __init__(self, leaves: npt.NDArray[Any], weights: list[FloatArray], n_nodes: list[int]) -> None:
-        rows, shares, sizes = [], [], []
+        rows = []
+        shares = []
+        sizes = []
         for own, weight, size in zip(leaves, weights, n_nodes, strict=True):
             drawn = np.flatnonzero(weight > 0)
             by_leaf = drawn[np.argsort(own[drawn], kind="stable")]

@@ -58,7 +58,8 @@ def geometric_means(alphas: npt.NDArray[Any]) -> FloatArray:
 def pruning_path(nodes: npt.NDArray[np.void]) -> PruningPath:
     """Find the pruning path of a node table, in O(n log n) for n nodes."""
     is_split = nodes["children_left"] != LEAF
-    splits, total_weight = nodes[is_split], nodes["weighted_n_node_samples"][0]
+    splits = nodes[is_split]
+    total_weight = nodes["weighted_n_node_samples"][0]
     rates = collapse_rates(nodes) / total_weight
     distinct = np.unique(rates[is_split])
     is_last = np.append(np.diff(distinct) > ALPHA_TOLERANCE * distinct[1:], True)[: len(distinct)]
@@ -86,7 +87,8 @@ def collapse(nodes: npt.NDArray[np.void], is_leaf: BoolArray) -> npt.NDArray[np.
     for side in ("children_left", "children_right"):
         is_kept[nodes[side][kept_splits]] = True
     row_of = np.cumsum(is_kept, dtype=np.int32) - np.int32(1)
-    pruned, is_leaf = nodes[is_kept], is_leaf[is_kept]
+    pruned = nodes[is_kept]
+    is_leaf = is_leaf[is_kept]
     for side in ("children_left", "children_right"):
         pruned[side] = np.where(is_leaf, LEAF, row_of[pruned[side]])
     for field, value in (("feature", NO_FEATURE), ("threshold", NO_FEATURE), ("missing_go_to_left", 0)):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from marginwood._core.grow import Options
+from marginwood._core.search import Options
 from marginwood._support.checks import check_choice, check_count, check_number, is_integer
 from marginwood.losses import Loss, check_loss
 

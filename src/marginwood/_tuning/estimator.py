@@ -112,7 +112,8 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             paths = run_pieces(points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
         self.n_splits_ = len(splits) or 1
         self.cv_results_, complexity = tabulate(points, paths, len(folds))
-        means, deviations = self.cv_results_["mean_test_score"], self.cv_results_["std_test_score"]
+        means = self.cv_results_["mean_test_score"]
+        deviations = self.cv_results_["std_test_score"]
         self.best_index_ = select(means, deviations, complexity, self.n_splits_, self.selection)
         self.best_score_ = float(means[self.best_index_])
         if np.isnan(self.best_score_):

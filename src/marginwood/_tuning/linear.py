@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._linear.l1 import L1IntervalRegression, check_finite_features
+from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_choice, check_count
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
-from marginwood.intervals import FloatArray, as_numbers
+from marginwood.intervals import FloatArray
 
 __all__ = ["L1IntervalRegressionCV"]
 
@@ -27,7 +28,8 @@ class L1IntervalRegressionCV(SearchCV):
     Parameters
     ----------
     margins : "auto" or sequence of float, default=(0.0,)
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
+        ``lower == upper`` have no margin.
     n_margins : int, default=7
         Number of margins if they are "auto".
     alphas : "auto" or array-like of shape (n_alphas,), default="auto"
@@ -50,7 +52,7 @@ class L1IntervalRegressionCV(SearchCV):
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
         File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
         started again with the same data and parameters does only what is missing. A custom scorer is known by

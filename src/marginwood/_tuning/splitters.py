@@ -91,13 +91,16 @@ class CensoringStratifiedKFold(BaseCrossValidator):
 
     def _deal(self, intervals: FloatArray) -> IntArray:
         """The fold of every row."""
-        n_samples, n_splits = len(intervals), self.n_splits
+        n_samples = len(intervals)
+        n_splits = self.n_splits
         if n_samples < n_splits:
             raise ValueError(f"n_splits: cannot make {n_splits} folds of n_samples={n_samples} rows.")
         random = check_random_state(self.random_state) if self.shuffle else None
         rows = np.arange(n_samples) if random is None else random.permutation(n_samples)
-        centre, kind = centres(intervals), censoring_kind(intervals)
-        fold, sizes = np.empty(n_samples, dtype=np.int64), np.zeros(n_splits, dtype=np.int64)
+        centre = centres(intervals)
+        kind = censoring_kind(intervals)
+        fold = np.empty(n_samples, dtype=np.int64)
+        sizes = np.zeros(n_splits, dtype=np.int64)
         for name in CENSORING_KINDS:
             of_kind = rows[kind[rows] == name]
             of_kind = of_kind[np.argsort(centre[of_kind], kind="stable")]

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
 from marginwood._baselines.transformation import TransformationTree, check_significance
+from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_choice
 from marginwood._trees.table import IntervalTree, TreeReader
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
-from marginwood.intervals import FloatArray, as_numbers
+from marginwood.intervals import FloatArray
 
 __all__ = ["TransformationTreeCV"]
 
@@ -45,7 +46,7 @@ class TransformationTreeCV(TreeReader, SearchCV):
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
         File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
         started again with the same data and parameters does only what is missing. A custom scorer is known by

@@ -36,7 +36,8 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     losses : sequence of {"linear_hinge", "squared_hinge"}, default=("linear_hinge", "squared_hinge")
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
+        ``lower == upper`` have no margin.
     n_margins : int, default=21
         Number of margins if they are "auto".
     anchors : sequence of float, default=(0.0, 1.0, 3.0, 10.0)
@@ -66,7 +67,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
         File to which each finished tree's scores are appended. A fit that was interrupted or killed and is started
         again with the same data and parameters does only what is missing. A custom scorer is known by

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
 from marginwood._ensemble.crossfit import fit_fold
+from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_count, is_integer
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
@@ -29,7 +30,7 @@ from marginwood.conformal._distances import (
     tell_infinite,
 )
 from marginwood.conformal._members import SPREADS, Members, ask_models, ask_trees, find_reach
-from marginwood.intervals import BoolArray, FloatArray, raise_first
+from marginwood.intervals import BoolArray, FloatArray
 
 __all__ = ["ConformalIntervalRegressor"]
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginwood.intervals import FloatArray, IntArray, raise_first
+from marginwood._support.arrays import raise_first
+from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["check_bound", "check_offsets", "check_steps"]
 

@@ -12,9 +12,10 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 
 from marginwood._core import curves
+from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._support.checks import is_integer
 from marginwood.distributions._checks import check_bound, check_offsets, check_steps
-from marginwood.intervals import FloatArray, IntArray, as_numbers, check_intervals, raise_first
+from marginwood.intervals import FloatArray, IntArray, check_intervals
 
 __all__ = ["IntervalDistribution", "concatenate"]
 

@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginwood._core.cells import SortedRows, sort_rows
 from marginwood._core.queries import Answers, Queries, Room, estimate_queries, make_room
+from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution, concatenate
-from marginwood.intervals import FloatArray, IntArray, raise_first
+from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["SortedRows", "concatenate", "sort_rows", "weighted_turnbull"]
 
@@ -70,7 +71,8 @@ def weighted_turnbull(
 
 def _blocks(offsets: IntArray) -> Iterator[tuple[int, int]]:
     """Ranges of queries that have about `BLOCK_ENTRIES` entries together, or are alone."""
-    start, n_queries = 0, len(offsets) - 1
+    start = 0
+    n_queries = len(offsets) - 1
     while start < n_queries:
         stop = int(np.searchsorted(offsets, offsets[start] + BLOCK_ENTRIES, side="right")) - 1
         stop = min(max(stop, start + 1), n_queries)

@@ -138,7 +138,8 @@ def _from_json(value: Any) -> Any:
 
 def _read_array(value: dict[str, Any]) -> npt.NDArray[Any]:
     """An array of which every item is of its type."""
-    dtype, items = value["dtype"], value["items"]
+    dtype = value["dtype"]
+    items = value["items"]
     types = ITEM_TYPES[dtype]
     if float in types:
         items = [NOT_FINITE.get(item, item) if isinstance(item, str) else item for item in items]

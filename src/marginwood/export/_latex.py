@@ -66,11 +66,13 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
     fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
     names = [escape(name) for name in fitted.feature_names(feature_names)]
-    lines, depth = [r"\begin{forest}", "  for tree={draw, rounded corners, align=center}"], 0
+    lines = [r"\begin{forest}", "  for tree={draw, rounded corners, align=center}"]
+    depth = 0
     for place in places(table, max_depth):
         lines += ["  " * level + "]" for level in range(depth, place.depth, -1)]
         depth = place.depth
-        node, edge = table.nodes[place.idx], ""
+        node = table.nodes[place.idx]
+        edge = ""
         is_end = place.is_cut or node["children_left"] == LEAF
         if place.is_cut:
             label = r"\dots"

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._core.nodes import LEAF
-from marginwood._fitted import Ensemble, read_ensemble
+from marginwood._fitted import Ensemble, read
 from marginwood._trees.table import IntervalTree
+from marginwood.export._boosters import EXPECTED, read_any_ensemble
 
 __all__ = ["to_onnx"]
 
@@ -25,13 +26,13 @@ MAX_LEAVES = 2**24
 
 
 def to_onnx(model: Any) -> Any:
-    """Turn a fitted tree, forest or boosting into an ONNX model.
+    """Turn a fitted tree, forest, boosting or linear model into an ONNX model.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree, forest or boosting of this package. A pipeline that changes the columns is refused: pass its
-        last step, which predicts from the changed ones.
+        A fitted tree, forest or boosting of this package, XGBoost's included, or a linear model. A pipeline that
+        changes the columns is refused: pass its last step, which predicts from the changed ones.
 
     Returns
     -------
@@ -42,7 +43,8 @@ def to_onnx(model: Any) -> Any:
     Notes
     -----
     Predictions are those of the estimator; where many trees are added, a runtime may add in another order, which
-    changes last digits. A runtime holds some 20 bytes per row and tree, so pass rows of large data in parts.
+    changes last digits. XGBoost itself adds in single precision. A runtime holds some 20 bytes per row and tree, so
+    pass rows of large data in parts.
 
     Examples
     --------
@@ -59,17 +61,24 @@ def to_onnx(model: Any) -> Any:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
         raise ImportError('to_onnx needs ONNX: pip install "marginwood[onnx]".') from error
-    fitted, ensemble = read_ensemble(model)
-    fitted.untransformed("to_onnx")
-    constants, nodes = _aggregate(ensemble, helper.make_node)
-    attributes = {
-        name: numpy_helper.from_array(value, name) if name.endswith("_as_tensor") else value
-        for name, value in _tree_attributes(ensemble.trees).items()
-    }
-    trees = helper.make_node("TreeEnsembleRegressor", ["X"], ["leaf"], domain="ai.onnx.ml", **attributes)
-    cast = helper.make_node("Cast", ["leaf"], ["number"], to=TensorProto.INT64)
+    fitted = read(model, expected=EXPECTED).untransformed("to_onnx")
+    if hasattr(fitted.estimator, "coef_"):
+        constants = {"weights": fitted.estimator.coef_, "intercept": np.array(fitted.estimator.intercept_)}
+        nodes = [
+            helper.make_node("MatMul", ["X", "weights"], ["sum"]),
+            helper.make_node("Add", ["sum", "intercept"], ["prediction"]),
+        ]
+    else:
+        _, ensemble = read_any_ensemble(model)
+        constants, nodes = _aggregate(ensemble, helper.make_node)
+        attributes = {
+            name: numpy_helper.from_array(value, name) if name.endswith("_as_tensor") else value
+            for name, value in _tree_attributes(ensemble.trees).items()
+        }
+        trees = helper.make_node("TreeEnsembleRegressor", ["X"], ["leaf"], domain="ai.onnx.ml", **attributes)
+        nodes = [trees, helper.make_node("Cast", ["leaf"], ["number"], to=TensorProto.INT64), *nodes]
     graph = helper.make_graph(
-        [trees, cast, *nodes],
+        nodes,
         type(fitted.own).__name__,
         [helper.make_tensor_value_info("X", TensorProto.DOUBLE, [None, fitted.own.n_features_in_])],
         [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, [None])],
@@ -119,12 +128,14 @@ def _aggregate(ensemble: Ensemble, make_node: Any) -> tuple[dict[str, Any], list
         make_node("Add", ["number", "first"], ["place"]),
         make_node("Gather", ["values", "place"], ["value"]),
     ]
-    summed, n_summed = "value", len(trees)
+    summed = "value"
+    n_summed = len(trees)
     if aggregation == "median":
         constants |= {"n_trees": np.array([len(trees)]), "middle": np.array([(len(trees) - 1) // 2, len(trees) // 2])}
         nodes.append(make_node("TopK", ["value", "n_trees"], ["ascending", "order"], axis=1, largest=0))
         nodes.append(make_node("Gather", ["ascending", "middle"], ["middles"], axis=1))
-        summed, n_summed = "middles", 2
+        summed = "middles"
+        n_summed = 2
     nodes.append(make_node("ReduceSum", [summed, "columns"], ["sum"], keepdims=0))
     if aggregation == "sum":
         nodes.append(make_node("Add", ["init", "sum"], ["prediction"]))

@@ -78,8 +78,9 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         conditions = " and ".join(map(str, self.conditions)) or "always"
-        others = "" if self.low == self.high else f" in [{self.low:g}, {self.high:g}]"
-        return f"{conditions}: {self.value:g}{others}, samples: {self.n_samples}"
+        value, low, high = f"{self.value:g}", f"{self.low:g}", f"{self.high:g}"
+        others = "" if value == low == high else f" in [{low}, {high}]"
+        return f"{conditions}: {value}{others}, samples: {self.n_samples}"
 
 
 def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
@@ -145,7 +146,8 @@ def leaf_conditions(
 
 def _narrow(condition: Condition, threshold: float, goes_left: bool, missing_goes_left: bool) -> Condition:
     """A condition and that of one side of a split."""
-    missing, above = condition.missing and goes_left == missing_goes_left, condition.above
+    missing = condition.missing and goes_left == missing_goes_left
+    above = condition.above
     if goes_left:
         return condition._replace(at_most=min(condition.at_most, threshold), missing=missing)
     return condition._replace(above=threshold if above is None else max(above, threshold), missing=missing)

@@ -7,15 +7,16 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from marginwood._fitted import read_ensemble
+from marginwood._fitted import read
 from marginwood._trees.table import IntervalTree
+from marginwood.export._boosters import EXPECTED, read_any_ensemble
 from marginwood.export._rules import Condition, leaf_conditions
 
 __all__ = ["to_sql"]
 
 
 def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -> str:
-    """Turn a fitted tree, forest or boosting into an SQL expression that predicts.
+    """Turn a fitted tree, forest, boosting or linear model into an SQL expression that predicts.
 
     A tree is one ``CASE`` with a branch per leaf, in an order that lets each branch do with few conditions. It is flat:
     the depth of the tree does not matter. Missing features are NULL.
@@ -23,8 +24,8 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     Parameters
     ----------
     model : estimator
-        A fitted tree of this package, boosting, or a forest that takes the mean. A pipeline that changes the columns
-        is refused: pass its last step, which predicts from the changed ones.
+        A fitted tree of this package, boosting, XGBoost's included, a forest that takes the mean, or a linear model. A
+        pipeline that changes the columns is refused: pass its last step, which predicts from the changed ones.
     feature_names : sequence of str, default=None
         Names of the columns; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     table : str, default=None
@@ -38,7 +39,8 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
 
     Notes
     -----
-    Databases that read and add doubles as IEEE 754 says give the same predictions, bit for bit. SQLite before 3.43 may
+    Databases that read and add doubles as IEEE 754 says give the same predictions, bit for bit; those of XGBoost are
+    added in single precision by itself, and those of a linear model in another order. SQLite before 3.43 may
     miss the last bit of numbers below 1e-280. It takes up to some 950 trees, and paths that turn left at up to
     some 950 features. The time per row grows with the number of leaves.
 
@@ -53,19 +55,28 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
       ELSE 5.0
     END
     """
-    fitted, ensemble = read_ensemble(model)
-    fitted.untransformed("to_sql")
-    trees, aggregation, init = ensemble.added("to_sql")
+    fitted = read(model, expected=EXPECTED).untransformed("to_sql")
     names = fitted.feature_names(feature_names)
     if len(set(names)) < len(names) or any("\0" in name for name in names):
         raise ValueError("feature_names: expected names of columns, all different and without NUL characters.")
     if table is not None and (not isinstance(table, str) or not table or "\0" in table):
         raise ValueError(f"table: expected the name of a table, or None, got {table!r}.")
     columns = [_quote(name) if table is None else f"{_quote(table)}.{_quote(name)}" for name in names]
+    if hasattr(fitted.estimator, "coef_"):
+        return _weighted_sum(fitted.estimator, columns)
+    _, ensemble = read_any_ensemble(model)
+    trees, aggregation, init = ensemble.added("to_sql")
     total = "\n+ ".join(_case(tree, columns) for tree in trees)
     if aggregation == "mean":
         return f"({total}) / {len(trees)}.0"
     return total if init == 0 else f"{_number(init)} + ({total})"
+
+
+def _weighted_sum(model: Any, columns: list[str]) -> str:
+    """A linear model, without the features of weight 0."""
+    weights = zip(model.coef_.tolist(), columns, strict=True)
+    terms = [f"{_number(weight)} * {column}" for weight, column in weights if weight != 0]
+    return "\n+ ".join([_number(model.intercept_), *terms])
 
 
 def _case(tree: IntervalTree, columns: list[str]) -> str:
@@ -83,7 +94,8 @@ def _case(tree: IntervalTree, columns: list[str]) -> str:
 
 def _predicate(condition: Condition) -> str:
     """``column <= at_most``, where SQL cannot write infinities. NULL is not at most anything."""
-    column, at_most = condition.feature, condition.at_most
+    column = condition.feature
+    at_most = condition.at_most
     if at_most == math.inf:
         numbers = f"{column} IS NOT NULL"
     elif at_most == -math.inf:

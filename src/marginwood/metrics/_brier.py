@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.integrate import trapezoid
 
+from marginwood._support.arrays import as_numbers, raise_first
 from marginwood.distributions import IntervalDistribution, turnbull
-from marginwood.intervals import BoolArray, FloatArray, as_numbers, raise_first
+from marginwood.intervals import BoolArray, FloatArray
 from marginwood.metrics._probabilities import check_target, evaluate, interval_probability, limit_range, make_rows
 
 __all__ = ["integrated_interval_brier_score", "interval_brier_score"]

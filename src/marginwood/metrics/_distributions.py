@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
+from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_count, check_number
 from marginwood.distributions import IntervalDistribution
-from marginwood.intervals import FloatArray, as_numbers, check_intervals
+from marginwood.intervals import FloatArray, check_intervals
 from marginwood.metrics._probabilities import (
     check_target,
     crps_of_quantiles,

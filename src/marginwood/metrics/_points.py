@@ -10,13 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from marginwood.intervals import (
-    FloatArray,
-    as_numbers,
-    check_intervals,
-    check_sample_weight,
-    raise_first,
-)
+from marginwood._support.arrays import as_numbers, raise_first
+from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import Loss, hinge_loss, optimal_constant
 
 __all__ = [
@@ -99,7 +94,7 @@ def interval_hinge_loss(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -178,7 +173,8 @@ def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
     # The score has no unit, so limits are brought near 1, where their squares neither vanish nor overflow.
     exponent = np.frexp(np.abs(intervals[np.isfinite(intervals)]).max(initial=0.0))[1]
-    intervals, prediction = np.ldexp(intervals, -exponent), np.ldexp(prediction, -exponent)
+    intervals = np.ldexp(intervals, -exponent)
+    prediction = np.ldexp(prediction, -exponent)
     error = np.average(hinge_loss(intervals, prediction), weights=weight)
     if error == 0:
         return 1.0

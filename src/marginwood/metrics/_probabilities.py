@@ -8,8 +8,9 @@ import numpy as np
 from scipy.integrate import quad_vec
 
 from marginwood._core.crps import integrate_crps
+from marginwood._support.arrays import as_numbers, raise_first
 from marginwood.distributions import IntervalDistribution
-from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
+from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 
 __all__ = [
     "check_target",
@@ -176,7 +177,8 @@ def _tail_integral(
     near = np.where(counted, near, 0.0)
     most = np.where(counted, evaluate(distribution, tail.probability, near), 0.0)
     rest = evaluate(distribution, other.probability, near)
-    least, beyond = np.zeros(len(near)), np.zeros(len(near))
+    least = np.zeros(len(near))
+    beyond = np.zeros(len(near))
     if np.isfinite(far):
         least = np.minimum(evaluate(distribution, tail.probability, np.full(len(near), far)), most)
         beyond = np.where(counted, least**2 * np.abs(near - far), 0.0)

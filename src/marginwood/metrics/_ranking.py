@@ -87,7 +87,8 @@ def interval_concordance_index(y_true: Any, y_pred: Any, *, sample_weight: Any =
     intervals, prediction, weight = _counted_rows(y_true, y_pred, sample_weight)
     lower, upper = intervals.T
     exact = lower == upper
-    over, started = np.flatnonzero(np.isfinite(upper)), np.flatnonzero(np.isfinite(lower))
+    over = np.flatnonzero(np.isfinite(upper))
+    started = np.flatnonzero(np.isfinite(lower))
     rows = np.concatenate([over, started])
     is_earlier = np.arange(len(rows)) < len(over)
     ends = np.concatenate([upper[over], lower[started]])
@@ -151,7 +152,8 @@ def target_interval_roc(y_true: Any, y_pred: Any, *, sample_weight: Any = None) 
     array([0., 0., 1., 1.])
     """
     limits = _two_sided_limits(y_true, y_pred, sample_weight)
-    false_positive, true_positive = np.cumsum(limits.lower_weight), np.cumsum(limits.upper_weight)
+    false_positive = np.cumsum(limits.lower_weight)
+    true_positive = np.cumsum(limits.upper_weight)
     fpr = np.append(0.0, false_positive / false_positive[-1])
     tpr = np.append(0.0, true_positive / true_positive[-1])
     return TargetIntervalROC(fpr, tpr, np.append(np.inf, limits.values))

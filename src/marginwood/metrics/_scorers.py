@@ -132,7 +132,8 @@ def average_loss_of(scorer: Any) -> AverageLoss | None:
         return None
     if getattr(scorer, "_kwargs", None) != {} or getattr(scorer, "_response_method", None) != "predict":
         return None
-    score_func, sign = getattr(scorer, "_score_func", None), getattr(scorer, "_sign", None)
+    score_func = getattr(scorer, "_score_func", None)
+    sign = getattr(scorer, "_sign", None)
     for metric, metric_sign, average in _AVERAGES:
         if score_func is metric and sign == metric_sign:
             return average

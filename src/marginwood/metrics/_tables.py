@@ -111,7 +111,9 @@ def error_table(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Error
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
     if weight is not None:
         counted = weight > 0
-        intervals, prediction, weight = intervals[counted], prediction[counted], weight[counted]
+        intervals = intervals[counted]
+        prediction = prediction[counted]
+        weight = weight[counted]
     if not np.isfinite(intervals).any():
         raise ValueError("y_true: no row of positive weight has a finite limit, so there are no errors to tabulate.")
     kinds = censoring_kind(intervals)

@@ -18,7 +18,10 @@ __all__ = [
     "shorten",
 ]
 
-INTERVAL, PREDICTION, SECOND, FAINT = "#6b93c7", "#c8442f", "#1d3f66", "#8a8a8a"
+INTERVAL = "#6b93c7"
+PREDICTION = "#c8442f"
+SECOND = "#1d3f66"
+FAINT = "#8a8a8a"
 COLORMAP = "viridis"
 # More lines than this are a bitmap within a vector file, which would be slow to show otherwise.
 MOST_VECTORS = 5000

@@ -9,8 +9,9 @@ import numpy as np
 from marginwood._drawing import survival_steps
 from marginwood._fitted import Fitted, read
 from marginwood._predictive import check_times
+from marginwood._support.arrays import as_numbers
 from marginwood.distributions import turnbull
-from marginwood.intervals import FloatArray, as_numbers, check_intervals
+from marginwood.intervals import FloatArray, check_intervals
 from marginwood.plotting._canvas import COLORMAP, FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
 from marginwood.plotting._targets import plot_intervals
 
@@ -18,7 +19,8 @@ __all__ = ["plot_quantiles", "plot_survival", "plot_turnbull"]
 
 N_TIMES = 256
 MOST_NAMED = 10  # curves with a colour and a name each
-N_GRID, MOST_ROWS = 40, 100  # values of a feature, and rows that are averaged at each
+N_GRID = 40  # values of a feature
+MOST_ROWS = 100  # that are averaged at each
 
 
 def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:

@@ -144,7 +144,8 @@ def _complete_rows(X: Any, places: list[int]) -> tuple[Any, list[int]]:
     """The rows in which these columns hold finite numbers, as floats, or words; and the columns that hold words."""
     if not hasattr(X, "columns"):
         return X[np.isfinite(X[:, places]).all(axis=1)], []
-    is_complete, of_words = np.ones(len(X), np.bool_), []
+    is_complete = np.ones(len(X), np.bool_)
+    of_words = []
     for place in places:
         column = X.iloc[:, place]
         if column.dtype.kind in "biuf":

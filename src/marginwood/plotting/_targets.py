@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._tuning.splitters import centres
-from marginwood.intervals import FloatArray, as_numbers, check_intervals, check_sample_weight, raise_first
+from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
 from marginwood.plotting._canvas import FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
 
@@ -108,7 +109,8 @@ def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
     from matplotlib.path import Path
 
     lower, upper = intervals.T
-    is_exact, is_bar = lower == upper, np.isfinite(intervals).all(axis=1) & (lower < upper)
+    is_exact = lower == upper
+    is_bar = np.isfinite(intervals).all(axis=1) & (lower < upper)
     # Thin lines keep many rows apart.
     width = min(1.4, max(0.2, 400 / len(x)))
     style = {"color": INTERVAL, "alpha": 0.8, "rasterized": len(x) > MOST_VECTORS}
@@ -150,7 +152,7 @@ def plot_cost(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. It counts as 0 for un-censored rows.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     sample_weight : array-like of shape (n_samples,) or number, default=None
         Weights of the rows.
     ax : matplotlib axes, default=None
@@ -172,7 +174,8 @@ def plot_cost(
     intervals = check_intervals(y)
     weight = check_sample_weight(sample_weight, len(intervals))
     weight = np.ones(len(intervals)) if weight is None else weight
-    intervals, weight = intervals[weight > 0], weight[weight > 0]
+    intervals = intervals[weight > 0]
+    weight = weight[weight > 0]
     check_loss(loss, margin)
     starts = np.unique(breakpoints(intervals, margin))
     starts = starts[np.isfinite(starts)]

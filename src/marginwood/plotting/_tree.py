@@ -28,9 +28,16 @@ __all__ = ["plot_tree"]
 
 # Inches, for text of this size in points; a drawing that has less room is scaled down as a whole.
 FONT_SIZE = 8.0
-ROW, BOX_HEIGHT, PADDING, ELBOW = 0.38, 0.31, 0.09, 0.12
-STRIP_WIDTH, STRIP_HEIGHT = 2.6, 0.3
-FOOT, SCALE_WIDTH, TITLE, EDGE = 0.65, 1.8, 0.3, 0.15
+ROW = 0.38
+BOX_HEIGHT = 0.31
+PADDING = 0.09
+ELBOW = 0.12
+STRIP_WIDTH = 2.6
+STRIP_HEIGHT = 0.3
+FOOT = 0.65
+SCALE_WIDTH = 1.8
+TITLE = 0.3
+EDGE = 0.15
 LARGEST_FIGURE = 60.0
 # Smaller text cannot be read, and has no exact width any more.
 LEAST_FONT_SIZE = 1.0
@@ -155,7 +162,8 @@ def _make_room(
 ) -> tuple[Drawing, float]:
     """Measure all text, place the columns, and set up axes in inches; returns the drawing and the width of the tree."""
     n_columns = layout.depth.max() + 1
-    box_width, gap = np.zeros(n_columns), np.zeros(n_columns)
+    box_width = np.zeros(n_columns)
+    gap = np.zeros(n_columns)
     np.maximum.at(box_width, layout.depth, [_text_width(text, FONT_SIZE) + 2 * PADDING for text in texts])
     np.maximum.at(gap, layout.depth, [_text_width(branch, FONT_SIZE - 1) + 2 * ELBOW for branch in branches])
     gap[0] = 0.0
@@ -193,7 +201,8 @@ def _draw_branches(drawing: Drawing, branches: list[str]) -> None:
     parent = drawing.layout.parent
     for child in range(1, len(parent)):
         start = drawing.left[parent[child]] + drawing.width[parent[child]]
-        corner, end = start + ELBOW, drawing.left[child]
+        corner = start + ELBOW
+        end = drawing.left[child]
         from_y, to_y = drawing.middle[parent[child]], drawing.middle[child]
         lines.append([(start, from_y), (corner, from_y), (corner, to_y), (end, to_y)])
         drawing.write(corner + 0.04, to_y + 0.07, branches[child], FONT_SIZE - 1, color="#555555")
@@ -208,7 +217,8 @@ def _draw_boxes(drawing: Drawing, texts: list[str], colors: FloatArray) -> None:
     is_dark = linear @ [0.2126, 0.7152, 0.0722] < 0.18  # where white and black contrast alike
     places = zip(drawing.left, drawing.middle, drawing.width, texts, colors, is_dark, strict=True)
     for left, middle, width, text, color, dark in places:
-        corner, style = (left, middle - BOX_HEIGHT / 2), "round,pad=0,rounding_size=0.06"
+        corner = (left, middle - BOX_HEIGHT / 2)
+        style = "round,pad=0,rounding_size=0.06"
         drawing.ax.add_patch(FancyBboxPatch(corner, width, BOX_HEIGHT, style, facecolor=color, edgecolor="none"))
         ink = "white" if dark else "black"
         drawing.write(left + width / 2, middle, text, FONT_SIZE, ha="center", color=ink, linespacing=1.15)
@@ -226,17 +236,21 @@ def _draw_scale(drawing: Drawing, colors: Any) -> None:
 
 def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, intervals: FloatArray) -> None:
     """Beside every end, on one axis of target values, the intervals of its rows, its value and its optimal interval."""
-    layout, scale = drawing.layout, drawing.scale
+    layout = drawing.layout
+    scale = drawing.scale
     ends = np.flatnonzero(layout.is_end)
-    height, start = len(ends) * ROW, left + 3 * ELBOW
+    height = len(ends) * ROW
+    start = left + 3 * ELBOW
     strip = drawing.ax.inset_axes((start, FOOT, STRIP_WIDTH, height), transform=drawing.ax.transData)
     shown = nodes[layout.node_idx[ends]]
     limits = np.append(intervals[np.isfinite(intervals)], shown["value"])
     low, high = _widen(limits.min(), limits.max(), 0.04)
     order = np.lexsort((intervals[:, 1], intervals[:, 0], end))
-    intervals, end = intervals[order], end[order]
+    intervals = intervals[order]
+    end = end[order]
     sizes = np.bincount(end, minlength=len(layout.row))
-    n_rows, place = sizes[end], np.arange(len(end)) - (np.cumsum(sizes) - sizes)[end]
+    n_rows = sizes[end]
+    place = np.arange(len(end)) - (np.cumsum(sizes) - sizes)[end]
     y = drawing.middle[end] + STRIP_HEIGHT * ((place + 0.5) / n_rows - 0.5)
     is_exact = intervals[:, 0] == intervals[:, 1]
     widths = np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows[~is_exact]) * scale
@@ -253,7 +267,8 @@ def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, inter
     strip.tick_params(labelsize=(FONT_SIZE - 1) * scale, length=2 * scale, pad=2 * scale)
     strip.locator_params(axis="x", nbins=5)
     strip.set_xlabel("target", fontsize=(FONT_SIZE - 1) * scale, labelpad=2 * scale)
-    from_x, y = drawing.left[ends] + drawing.width[ends], drawing.middle[ends]
+    from_x = drawing.left[ends] + drawing.width[ends]
+    y = drawing.middle[ends]
     drawing.ax.hlines(y, from_x, start, color=FAINT, linewidth=0.6 * scale, linestyle=":", zorder=0)
 
 

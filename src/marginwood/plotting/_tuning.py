@@ -42,7 +42,9 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     from matplotlib.ticker import LogLocator, NullLocator
 
     if hasattr(path, "ccp_alphas") and hasattr(path, "n_leaves"):
-        alphas, costs, n_leaves = path.ccp_alphas, path.impurities, path.n_leaves
+        alphas = path.ccp_alphas
+        costs = path.impurities
+        n_leaves = path.n_leaves
     else:
         _, tree = read_tree(path, "path")
         alphas, costs, n_leaves, _ = pruning_path(tree.nodes)

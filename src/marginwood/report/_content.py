@@ -83,7 +83,8 @@ def _as_numbers(fitted: Fitted, X: Any) -> tuple[FloatArray, list[int]]:
     shown = fitted.after_steps(X)
     if fitted.ensemble is not None or not hasattr(shown, "columns"):
         return fitted.transform(X), []
-    columns, words = np.full((len(shown), len(shown.columns)), np.nan), []
+    columns = np.full((len(shown), len(shown.columns)), np.nan)
+    words = []
     for idx, name in enumerate(shown.columns):
         try:
             columns[:, idx] = np.asarray(shown[name], dtype=np.float64)
@@ -165,7 +166,8 @@ def _feature_table(model: Any, X: FloatArray, words: list[int]) -> dict[str, Any
 
 
 def _target_summary(y: FloatArray) -> dict[str, Any]:
-    limits, width = y[np.isfinite(y)], y[:, 1] - y[:, 0]
+    limits = y[np.isfinite(y)]
+    width = y[:, 1] - y[:, 0]
     width = width[np.isfinite(width) & (width > 0)]
     return {
         "low": number(limits.min()) if len(limits) else None,

@@ -65,7 +65,8 @@ def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, ti
 
 def render(content: dict[str, Any]) -> str:
     """The page of a content."""
-    style, library = _read("style.css"), _read("d3.min.js")
+    style = _read("style.css")
+    library = _read("d3.min.js")
     script = "\n".join(_read(name) for name in SCRIPTS)
     return Template(_read("page.html")).substitute(
         style=style,

@@ -56,7 +56,8 @@ def _errors_of_first(
 ) -> FloatArray:
     """The mean loss of the first trees, as many as each count says; with `drawn`, by trees that did not draw a row."""
     trees, aggregation, init = ensemble
-    total, n_rows = np.zeros(len(counts)), np.zeros(len(counts))
+    total = np.zeros(len(counts))
+    n_rows = np.zeros(len(counts))
     for start in range(0, len(X), BLOCK):
         rows = slice(start, start + BLOCK)
         predictions = np.array([tree.predict(X[rows]) for tree in trees])
@@ -92,11 +93,13 @@ def _search_curve(search: Search) -> list[dict[str, Any]]:
     name = search.longest()
     if name is None:
         return []
-    x, chosen = search.numbers(name), search.best_index
+    x = search.numbers(name)
+    chosen = search.best_index
     rows = search.beside(name)
     if "n_leaves" in search.results and not np.isfinite(x[rows]).all():
         # No axis has a place for an infinite alpha; the size of the tree says the same.
-        name, x = "leaves", np.asarray(search.results["n_leaves"], np.float64)
+        name = "leaves"
+        x = np.asarray(search.results["n_leaves"], np.float64)
     rows = rows[np.isfinite(x[rows]) & np.isfinite(search.errors[rows])]
     rows = rows[np.argsort(x[rows], kind="stable")]
     if len(rows) < 2:
@@ -127,8 +130,11 @@ def search_surface(search: Search | None) -> dict[str, Any] | None:
     if path is None or path not in search.varied:
         return None
     shown = search.beside("loss", "margin", path)
-    level, losses = search.numbers(path), search.parameters.get("loss")
-    levels, parts, chosen = surface_levels(level[shown]), [], {}
+    level = search.numbers(path)
+    losses = search.parameters.get("loss")
+    levels = surface_levels(level[shown])
+    parts = []
+    chosen = {}
     for loss in [None] if losses is None else dict.fromkeys(losses[shown]):
         rows = shown if losses is None else shown[losses[shown] == loss]
         surface = survey(search, rows, level, levels)
@@ -159,7 +165,8 @@ def candidates(search: Search | None, *, has_surface: bool) -> dict[str, Any] | 
     others = [name for name in search.varied if name != path]
     if not others or (has_surface and not set(others) - {"loss", "margin"}):
         return None
-    parameters, errors = search.parameters, search.errors
+    parameters = search.parameters
+    errors = search.errors
     order = np.argsort(np.where(np.isnan(errors), np.inf, errors if search.is_error else -errors), kind="stable")
     best_of: dict[tuple[str, ...], int] = {}
     for idx in [search.best_index, *order.tolist()]:  # the chosen one need not have the least error

@@ -1,4 +1,4 @@
-"""XGBoost on interval targets, for big data and GPUs; needs the extra ``marginwood[xgboost]``.
+"""XGBoost on interval targets, for big data; needs the extra ``marginwood[xgboost]``.
 
 `IntervalObjective` and `IntervalMetric` are for scripts that call XGBoost themselves, `XGBIntervalRegressor` is a
 scikit-learn estimator.

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import LARGEST_SEED, IntervalRegressorMixin, Rows, all_or_nothing, check_features, check_rows
+from marginwood._base import BLOCK, LARGEST_SEED, IntervalRegressorMixin, all_or_nothing, check_features
 from marginwood._support.checks import check_count, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.notices import warn
@@ -19,24 +20,26 @@ from marginwood._validation import (
     BOOSTER_NAMES,
     VALIDATION_NAMES,
     check_early_stopping,
-    check_validation,
-    hold_out,
+    check_pair,
 )
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss, optimal_constant
+from marginwood.xgb._arrays import is_on_device, to_host
 from marginwood.xgb._boosters import import_xgboost
+from marginwood.xgb._data import (
+    LARGEST_FEATURE,
+    Data,
+    Sample,
+    as_features,
+    device_features,
+    hold_out,
+    read_data,
+)
 from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance, unit_factor
 from marginwood.xgb._parameters import ALIASES, PASSED_ON, check_xgb_params
+from marginwood.xgb._rounds import Plan, Prepared, train
 
 __all__ = ["XGBIntervalRegressor"]
-
-# XGBoost refuses infinite features; these come before and after all others.
-LARGEST_FEATURE = 1e37
-
-
-def as_features(X: Any) -> Any:
-    """Features without infinities."""
-    return X.clip(-LARGEST_FEATURE, LARGEST_FEATURE)
 
 
 class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
@@ -52,7 +55,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         The distance to the interval, or its square. An objective is used as it is, with its own margin, scale and
         factor, and penalties then have the units of its slopes; a class derived from it may compute others.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie, in units of the target.
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin.
     learning_rate : float, default=0.3
         Factor of each tree.
     max_depth : int, default=6
@@ -85,7 +89,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
     verbose : int, default=0
-        Print the validation loss every so many rounds.
+        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
     xgb_params : dict, default=None
         Other parameters of XGBoost, such as ``{"max_leaves": 31, "grow_policy": "lossguide"}``. What has an argument
         above, and what would make another model, is refused.
@@ -98,6 +102,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         Number of rounds that are kept.
     validation_score_ : ndarray
         Validation loss after each round; empty without validation data.
+    zeros_are_missing_ : bool
+        Whether `fit` saw sparse features, whose zeros XGBoost takes for missing; so does `predict` then, also those of
+        dense features.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -181,8 +188,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features; NaN and infinities are allowed.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features; NaN and infinities are allowed. Zeros count as missing if it is sparse. An array of CuPy or a
+            frame of cuDF stays on its GPU.
         y : array-like of shape (n_samples, 2)
             Lower and upper end of each interval, or any other form that `check_intervals` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -199,37 +207,46 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         XGBIntervalRegressor
             The fitted model.
         """
-        xgboost = import_xgboost()
+        import_xgboost()
         self._check_parameters()
-        X = check_features(self, X, reset=True)
-        training = check_rows(X, y, sample_weight)
-        validation = check_validation(self, X_val, y_val, sample_weight_val)
+        check_pair(X_val, y_val)
+        training, sample = read_data(self, X, y, sample_weight, reset=True)
+        validation = None
+        if X_val is not None:
+            validation, _ = read_data(self, X_val, y_val, sample_weight_val, reset=False)
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
-        arguments = self._arguments(training.intervals, training.weight, seed, stops=validation is not None)
-        data = self._as_matrix(training)
-        evals = [] if validation is None else [(self._as_matrix(validation, ref=data), "validation")]
-        history: dict[str, Any] = {}
-        booster = xgboost.train(dtrain=data, evals=evals, evals_result=history, **arguments)
-        return self._finish(booster, history)
+        self.zeros_are_missing_ = issparse(training.X)
+        plan = self._plan(sample, seed)
+        prepared = self._prepare(training)
+        held_out = None if validation is None else self._prepare(validation, ref=prepared.matrix)
+        return self._finish(*train(plan, prepared, held_out))
 
-    def _as_matrix(self, data: Rows, ref: Any = None) -> Any:
+    def _prepare(self, data: Data, ref: Any = None) -> Prepared:
+        """Rows as XGBoost bins them."""
         xgboost = import_xgboost()
-        X, intervals, weight = data
-        options = {"weight": weight, "nthread": self._n_threads()}
-        options |= {"label_lower_bound": intervals[:, 0], "label_upper_bound": intervals[:, 1]}
+        X, bounds = data
+        if issparse(X) and not self.zeros_are_missing_:
+            X = X.toarray()
+        options = {"weight": bounds.weight, "nthread": self._n_threads(), "missing": self._missing()}
+        options |= {"label_lower_bound": bounds.lower, "label_upper_bound": bounds.upper}
         if self.tree_method != "hist":
-            return xgboost.DMatrix(as_features(X), **options)
-        return xgboost.QuantileDMatrix(as_features(X), max_bin=int(self.max_bin), ref=ref, **options)
+            return Prepared(xgboost.DMatrix(X, **options), bounds, X)
+        return Prepared(xgboost.QuantileDMatrix(X, max_bin=int(self.max_bin), ref=ref, **options), bounds, X)
 
-    def _arguments(self, intervals: FloatArray, weight: FloatArray | None, seed: int, *, stops: bool) -> dict[str, Any]:
-        """Arguments of XGBoost's `train`; the first prediction and the scale come from the intervals."""
+    def _missing(self) -> float:
+        """What counts as missing beside NaN."""
+        return 0.0 if self.zeros_are_missing_ else np.nan
+
+    def _plan(self, sample: Sample, seed: int) -> Plan:
+        """What to train; the first prediction and the scale come from the sample."""
+        intervals, weight = sample
         if weight is not None:
             self._check_weights(weight)
         objective = self._objective(intervals, weight)
         best = optimal_constant(intervals, loss=objective.loss, margin=objective.margin, sample_weight=weight)
-        parameters = {
+        params = {
             **{name: getattr(self, name) for name in PASSED_ON},
             "max_depth": 0 if self.max_depth is None else self.max_depth,  # XGBoost's word for no bound
             "base_score": best.value,
@@ -239,15 +256,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             **check_xgb_params(self.xgb_params, self.get_params(deep=False)),
         }
         if objective is not self.loss:
-            bring_to_unit(parameters, objective)
-        return {
-            "params": parameters,
-            "num_boost_round": self.n_estimators,
-            "obj": objective,
-            "custom_metric": self._metric(),
-            "early_stopping_rounds": self.n_iter_no_change if stops else None,
-            "verbose_eval": self.verbose or False,
-        }
+            bring_to_unit(params, objective)
+        return Plan(params, objective, self._metric(), int(self.n_estimators), self.n_iter_no_change, self.verbose)
 
     def _objective(self, intervals: FloatArray, weight: FloatArray | None) -> IntervalObjective:
         """The user's, or one for which gains are near 1."""
@@ -264,19 +274,17 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """How many threads XGBoost may use; more than there are processors would only wait for each other."""
         return min(effective_n_jobs(self.n_jobs), os.cpu_count() or 1)
 
-    def _finish(self, booster: Any, history: dict[str, Any]) -> XGBIntervalRegressor:
-        """Keep the best rounds."""
-        if self.n_iter_no_change is not None:
-            booster = booster[: booster.best_iteration + 1]
+    def _finish(self, booster: Any, validation_score: FloatArray) -> XGBIntervalRegressor:
         self.booster_ = booster
         self.n_estimators_ = booster.num_boosted_rounds()
-        self.validation_score_ = np.array(history.get("validation", {}).get(self._metric().name, []))
+        self.validation_score_ = validation_score
         return self
 
     def _check_weights(self, weight: FloatArray) -> None:
         if weight.max() > LARGEST_FEATURE:
             raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
-        total, least = weight.sum(), self.min_child_weight
+        total = weight.sum()
+        least = self.min_child_weight
         if total < 2 * least <= len(weight):
             needed = f"a split needs twice min_child_weight={least:g}"
             warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
@@ -303,8 +311,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features, in memory or on a GPU.
 
         Returns
         -------
@@ -312,14 +320,24 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        X = as_features(check_features(self, X))
-        booster, n_threads = self.booster_, self._n_threads()
+        booster = self.booster_
+        n_threads = self._n_threads()
         # A booster that was loaded would take all processors. Setting is not safe in threads, so it is done once.
         if getattr(booster, "n_threads", None) != n_threads:
             booster.set_param({"nthread": n_threads})
             booster.n_threads = n_threads
-        matrix = import_xgboost().DMatrix(X, nthread=n_threads, feature_names=booster.feature_names)
-        return booster.predict(matrix).astype(np.float64)
+        if is_on_device(X):
+            X = device_features(self, X)
+            prediction = booster.inplace_predict(X, missing=self._missing(), validate_features=False)
+            return to_host(prediction).astype(np.float64)
+        X = as_features(check_features(self, X, accept_sparse=True))
+        if issparse(X) and not self.zeros_are_missing_:
+            blocks = [X[start : start + BLOCK].toarray() for start in range(0, X.shape[0], BLOCK)]
+        else:
+            blocks = [X]
+        options = {"nthread": n_threads, "missing": self._missing(), "feature_names": booster.feature_names}
+        matrices = (import_xgboost().DMatrix(block, **options) for block in blocks)
+        return np.concatenate([booster.predict(matrix) for matrix in matrices]).astype(np.float64)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -329,3 +347,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         names = self.booster_.feature_names or [f"f{feature}" for feature in range(self.n_features_in_)]
         total = np.array([gains.get(name, 0.0) for name in names])
         return total / total.sum() if total.sum() > 0 else total
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -3,7 +3,8 @@
 The *objective* gives XGBoost the slope and the curvature of every row's loss. It reads the bounds that XGBoost keeps
 for ``survival:aft``, `label_lower_bound` and `label_upper_bound`, so that a script which trains with that objective
 only has to pass ``obj=IntervalObjective(...)``. The bounds are those of the target itself: any real numbers, ``-inf``
-and ``inf`` for no limit, without logarithm. XGBoost computes with 32-bit floats.
+and ``inf`` for no limit, without logarithm. XGBoost computes with 32-bit floats. Slopes and curvatures are computed
+where the predictions lie: those of CuPy give arrays of CuPy.
 
 With d the distance of the prediction beyond a limit's breakpoint, slope and curvature of the squared hinge are d and 1
 (it is taken as d**2 / 2, as in ``reg:squarederror``). The linear hinge has no curvature of its own. Beside the
@@ -18,35 +19,39 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss
+from marginwood.xgb._arrays import Bounds, namespace, shift
 
 __all__ = ["IntervalMetric", "IntervalObjective"]
-
-Float32Array = npt.NDArray[np.float32]
 
 # Parameters of XGBoost that it compares with slopes, curvatures or gains; these have the target's unit to this power.
 UNITS = {"reg_lambda": 0, "min_child_weight": 0, "reg_alpha": 1, "gamma": 2}
 LARGEST_SCALE = 1e12
 
 # Share of `scale` below which the curvature of the linear hinge grows no more.
-CORNER = np.float32(0.1)
+CORNER = 0.1
 
 
-def distances(prediction: Float32Array, data: Any, margin: float) -> tuple[Float32Array, Float32Array, Float32Array]:
-    """How far predictions lie beyond the lower and the upper breakpoints of a DMatrix; and its weights."""
-    lower, upper = (data.get_float_info(f"label_{side}_bound") for side in ("lower", "upper"))
+def distances(prediction: Any, data: Any, margin: float) -> tuple[Any, Any, Any]:
+    """How far predictions lie beyond the lower and the upper breakpoints of a DMatrix or `Bounds`; and the weights."""
+    if isinstance(data, Bounds):
+        (lower, upper), weight = data.breakpoints(margin), data.weight
+    else:
+        # XGBoost's own arrays lie in memory, or on a GPU; predictions say where to compute.
+        xp = namespace(prediction)
+        names = ("label_lower_bound", "label_upper_bound")
+        lower, upper, weight = (
+            xp.asarray(values) for values in (*(data.get_float_info(name) for name in names), data.get_weight())
+        )
+        lower, upper = shift(lower, upper, margin)
     if not len(lower) == len(upper) == len(prediction):
         raise ValueError(
             "label_lower_bound and label_upper_bound: expected one of each for every row of the DMatrix, got "
             f"{len(lower)} and {len(upper)} for {len(prediction)} rows."
         )
-    if margin > 0:
-        margins = np.where(lower == upper, np.float32(0), np.float32(margin))
-        lower, upper = lower + margins, upper - margins
-    return lower - prediction, prediction - upper, data.get_weight()
+    return lower - prediction, prediction - upper, weight
 
 
 class IntervalObjective:
@@ -57,7 +62,8 @@ class IntervalObjective:
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie, in units of the target. Rows with equal bounds have none.
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin.
     scale : float, default=1.0
         A typical distance between targets, in their units; it only matters for the linear hinge.
     factor : float, default=1.0
@@ -78,20 +84,24 @@ class IntervalObjective:
         self, loss: Loss = "squared_hinge", margin: float = 0.0, scale: float = 1.0, factor: float = 1.0
     ) -> None:
         check_loss(loss, margin)
-        self.loss, self.margin, self.scale, self.factor = loss, float(margin), np.float32(scale), np.float32(factor)
+        self.loss = loss
+        self.margin = float(margin)
+        self.scale = float(scale)
+        self.factor = float(factor)
 
-    def __call__(self, prediction: Float32Array, data: Any) -> tuple[Float32Array, Float32Array]:
-        """Slope and curvature of every row's loss, times its weight and the factor."""
+    def __call__(self, prediction: Any, data: Any) -> tuple[Any, Any]:
+        """Slope and curvature of every row's loss, times its weight and the factor, where the predictions lie."""
+        xp = namespace(prediction)
         below, above, weight = distances(prediction, data, self.margin)
         if self.loss == "squared_hinge":
-            slope = np.maximum(above, 0) - np.maximum(below, 0)
+            slope = xp.maximum(above, 0) - xp.maximum(below, 0)
             # One of the two for an un-censored row, wherever the prediction lies.
             curvature = (below > 0).astype(np.float32) + (above >= 0)
         else:
             is_below, is_above = below > 0, above > 0
-            slope = self.scale * (is_above.astype(np.float32) - is_below)
-            curvature = is_below / np.maximum(below / self.scale, CORNER)
-            curvature += is_above / np.maximum(above / self.scale, CORNER)
+            slope = (is_above.astype(np.float32) - is_below) * self.scale
+            curvature = is_below / xp.maximum(below / self.scale, CORNER)
+            curvature += is_above / xp.maximum(above / self.scale, CORNER)
         factor = weight * self.factor if len(weight) else self.factor
         return slope * factor, curvature * factor
 
@@ -107,7 +117,7 @@ class IntervalMetric:
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
 
     Examples
     --------
@@ -120,7 +130,8 @@ class IntervalMetric:
 
     def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:
         check_loss(loss, margin)
-        self.loss, self.margin = loss, float(margin)
+        self.loss = loss
+        self.margin = float(margin)
 
     @property
     def name(self) -> str:
@@ -129,15 +140,16 @@ class IntervalMetric:
             return self.loss
         return "interval_mse" if self.loss == "squared_hinge" else "interval_mae"
 
-    def __call__(self, prediction: Float32Array, data: Any) -> tuple[str, float]:
-        """Name and value."""
+    def __call__(self, prediction: Any, data: Any) -> tuple[str, float]:
+        """Name and value; the losses are computed where the predictions lie."""
         from xgboost import collective
 
+        xp = namespace(prediction)
         below, above, weight = distances(prediction, data, self.margin)
         power = 2 if self.loss == "squared_hinge" else 1
-        losses = np.maximum(below, 0) ** power + np.maximum(above, 0) ** power
-        weight = weight if len(weight) else np.ones_like(losses)
-        sums = np.array([losses.dot(weight), weight.sum()], dtype=np.float64)
+        losses = xp.maximum(below, 0) ** power + xp.maximum(above, 0) ** power
+        weight = weight if len(weight) else xp.ones_like(losses)
+        sums = np.array([float(losses.dot(weight)), float(weight.sum())])
         if collective.is_distributed():
             sums = collective.allreduce(sums, collective.Op.SUM)
         return self.name, float(sums[0] / sums[1])
@@ -148,7 +160,8 @@ def typical_distance(intervals: FloatArray, weight: FloatArray | None) -> float:
     weight = np.ones(len(intervals)) if weight is None else weight
     row, side = np.nonzero(np.isfinite(intervals) & (weight > 0)[:, np.newaxis])
     order = np.argsort(intervals[row, side])
-    limits, share = intervals[row, side][order], np.cumsum(weight[row][order])
+    limits = intervals[row, side][order]
+    share = np.cumsum(weight[row][order])
     first, third = np.searchsorted(share, np.array([0.25, 0.75]) * share[-1])
     distance = limits[third] - limits[first] or limits[-1] - limits[0]
     return float(distance) if distance > 0 else 1.0
@@ -167,4 +180,4 @@ def unit_factor(scale: float) -> float:
 def bring_to_unit(parameters: dict[str, Any], objective: IntervalObjective) -> None:
     """Change parameters so that they mean the same whatever scale and factor the objective has."""
     for name in parameters.keys() & UNITS.keys():
-        parameters[name] = parameters[name] * float(objective.factor) * float(objective.scale) ** UNITS[name]
+        parameters[name] = parameters[name] * objective.factor * objective.scale ** UNITS[name]

@@ -1,0 +1,277 @@
+"""The best split of a node: open it, then price the splits of its features.
+
+A node is a stretch of rows in every feature's order and a stretch of the limits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from marginwood._core import hinge, rankset
+from marginwood._core.frontier import Frontier
+from marginwood._core.hinge import SQUARED, Loss, Minimum
+from marginwood._core.jit import Constant, folded, inner
+from marginwood._core.nodes import NO_FEATURE
+from marginwood._core.optimum import Optimum
+from marginwood._core.order import SAMPLE_MASK
+from marginwood._core.samples import contested, minimise, rank_limits, start_from
+from marginwood._core.screen import Screen, fill, screen
+from marginwood._core.split import Split, make_path, sweep, sweep_by_descent
+
+# A split must lower the cost by this share of the node's cost, ...
+COST_TOLERANCE = 1e-10
+# ... by more than the rounding of a sweep's running sums, ...
+SUM_TOLERANCE = 1e-14
+# ... and by more than this many units in the last place of its targets can cause.
+ULPS = 4.0
+EPSILON = 2.0**-52
+# Where the rounding of running sums may be a larger share of the node's cost, splits are priced by descent.
+PRICE_TOLERANCE = 1e-9
+
+# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and compiled apart.
+WALKING, DESCENDING = Constant(0, "sweeps"), Constant(1, "descent")
+NOT_PRICED = -3  # instead of the feature of a split
+
+ONE = np.uint64(1)
+HALF = np.uint64(32)
+LOW_HALF = np.uint64(0xFFFFFFFF)
+MULTIPLIER = np.uint64(0x9E3779B1)
+
+
+class Problem(NamedTuple):
+    """What a tree is grown from. `breakpoints` are those of `limits`.
+
+    All but X and the weights is permuted while the tree grows. Python gives the loss apart, because numba takes long to
+    see the type of a tuple that holds a constant.
+    """
+
+    X: np.ndarray
+    orders: np.ndarray
+    limits: np.ndarray
+    breakpoints: np.ndarray
+    weights: np.ndarray
+    loss: Constant | None
+    margin: float
+
+
+class Options(NamedTuple):
+    """When to stop; `max_leaf_nodes` of 0 means no bound, and growth in depth rather than best first.
+
+    With `by_descent` all splits are priced in the way that is otherwise the last resort.
+    """
+
+    max_depth: int
+    min_samples_split: int
+    min_samples_leaf: int
+    max_leaf_nodes: int
+    min_decrease: float
+    max_features: int
+    by_descent: bool = False
+
+
+class Scratch(NamedTuple):
+    """Room for growing a tree or a part of one. `points` holds the limits of a node by rank."""
+
+    samples: np.ndarray
+    points: np.ndarray
+    ranks: np.ndarray
+    goes_left: np.ndarray
+    spare: np.ndarray
+    spare_breakpoints: np.ndarray
+    features: np.ndarray
+    random: np.ndarray
+    screen: Screen
+    frontier: Frontier
+
+
+class Place(NamedTuple):
+    """A node to come: its stretches of rows and limits, a first guess of its minimiser, and the seed of its draws."""
+
+    node: int
+    depth: int
+    start: int
+    stop: int
+    limit_start: int
+    limit_stop: int
+    weight: float
+    centre: float
+    parent_value: float
+    seed: np.uint64
+
+
+class Node(NamedTuple):
+    """The minimum of a node's cost; `loss` and `minimum` count breakpoints from its centre.
+
+    `is_wide` says that running sums may miss what makes up the cost.
+    """
+
+    optimum: Optimum
+    loss: Loss
+    minimum: Minimum
+    centre: float
+    tolerance: float
+    is_wide: bool
+
+
+@folded
+def open_place(problem, scratch, place):
+    """Rank the limits of a node; returns the centre of its breakpoints, how far they reach from it, and the optimum."""
+    limits = problem.limits[place.limit_start : place.limit_stop]
+    breakpoints = problem.breakpoints[place.limit_start : place.limit_stop]
+    points = points_of(scratch, place)
+    centre, reach = place.centre, 0.0
+    n_limits = limits.shape[0]
+    if n_limits > 0:
+        first, last = contested(limits)
+        first, last = min(first, last - 1), max(first, last - 1)
+        low, high = breakpoints[max(first, 0)], breakpoints[min(last, n_limits - 1)]
+        centre = centre if low <= centre <= high else (high if centre > high else low)
+        reach = max(centre - low, high - centre)
+    rank_limits(limits, breakpoints, scratch.samples, points, centre)
+    return centre, reach, minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
+
+
+@folded
+def prepare(problem, scratch, place, centre, reach, best):
+    """What a search for the best split starts from."""
+    limits = problem.limits[place.limit_start : place.limit_stop]
+    breakpoints = problem.breakpoints[place.limit_start : place.limit_stop]
+    points = points_of(scratch, place)
+    ulps = ULPS * EPSILON, ULPS * EPSILON * problem.margin
+    start, spread = start_from(best, limits, breakpoints, points, problem.loss, ulps)
+    loss = hinge.make_loss(problem.loss, 2 * place.weight, spread.distance, spread.weight, reach)
+    is_wide = not _can_trust_sums(best.cost, loss, spread)
+    tolerance = COST_TOLERANCE * best.cost + spread.blur + (0.0 if is_wide else SUM_TOLERANCE * spread.size)
+    return Node(best, loss, start, centre, tolerance, is_wide)
+
+
+@inner
+def _can_trust_sums(cost, loss, spread):
+    """Whether the running sums of a sweep price all splits of a node up to a small share of its cost.
+
+    They round by a share of all that passes through them. Then the pointer of the linear hinge may stop anywhere
+    that sums of weights cannot tell apart, and the cost of light limits alone, with the squared hinge, is anything.
+    """
+    if loss.code == SQUARED:
+        lost = 4 * spread.light * loss.reach * loss.reach
+        return max(SUM_TOLERANCE * spread.size, lost) <= PRICE_TOLERANCE * cost
+    return SUM_TOLERANCE * spread.weight * loss.reach <= PRICE_TOLERANCE * cost
+
+
+@inner
+def n_missing_in(X, order, start, stop, feature):
+    """How many samples of order[start:stop] have NaN: they come last."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) // 2
+        value = X[order[middle] & SAMPLE_MASK, feature]
+        if value != value:
+            high = middle
+        else:
+            low = middle + 1
+    return stop - low
+
+
+@folded
+def _draw(features, random, n_drawn):
+    """The next feature, without replacement, by an xorshift generator."""
+    state = random[0]
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    random[0] = state
+    chosen = n_drawn + np.int64(state % np.uint64(features.shape[0] - n_drawn))
+    features[n_drawn], features[chosen] = features[chosen], features[n_drawn]
+    return features[n_drawn]
+
+
+@inner
+def seed_of_child(seed, side):
+    """A seed that depends on a node's own seed and on the side alone: four rounds of a Feistel network."""
+    left, right = seed >> HALF, seed & LOW_HALF
+    for _ in range(4):
+        # Factors of 32 bits: their product does not overflow.
+        mixed = ((right + side + ONE) * MULTIPLIER >> np.uint64(16)) & LOW_HALF
+        left, right = right, left ^ mixed
+    return (left << HALF) | right
+
+
+@folded
+def begin_draws(scratch, place):
+    """Put the features in their own order and the generator at the node's seed, which must not be 0."""
+    for i in range(scratch.features.shape[0]):
+        scratch.features[i] = i
+    scratch.random[0] = place.seed | ONE
+
+
+@folded
+def points_of(scratch, place):
+    """The room for the limits of a node."""
+    return scratch.points[: place.limit_stop - place.limit_start + rankset.N_SENTINELS]
+
+
+@folded
+def fill_screen(problem, scratch, place, node):
+    """What `try_path` needs before it walks: the pulls; returns the distances to the values left and right."""
+    order, mu = problem.orders[0], node.optimum.value - node.centre
+    points, start, stop = points_of(scratch, place), place.start, place.stop
+    return fill(scratch.screen, order, start, stop, scratch.samples, points, node.loss, node.minimum, mu)
+
+
+@folded
+def varying(problem, place, feature):
+    """The number of missing values of a feature in a node; -1 if there is nothing to split."""
+    X, order = problem.X, problem.orders[feature]
+    n_missing = n_missing_in(X, order, place.start, place.stop, feature)
+    first, last = X[order[place.start] & SAMPLE_MASK, feature], X[order[place.stop - 1] & SAMPLE_MASK, feature]
+    return -1 if first == last or n_missing == place.stop - place.start else n_missing
+
+
+@folded
+def try_path(problem, scratch, place, node, distances, path, best, way):
+    """The better of `best` and the splits of one path; and whether this was the way to price them."""
+    order, points = problem.orders[path.feature], points_of(scratch, place)
+    samples, ranks, loss, tolerance = scratch.samples, scratch.ranks, node.loss, node.tolerance
+    in_budget = True
+    if way == DESCENDING:
+        best = sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
+    else:
+        path = screen(scratch.screen, order, path, loss, distances, best.cost - tolerance)
+        if path.first <= path.last:
+            bounds = scratch.screen.bounds
+            best, in_budget = sweep(order, samples, ranks, points, loss, node.minimum, path, bounds, best, tolerance)
+    return best, in_budget
+
+
+@folded
+def search(problem, scratch, options, place, node, way):
+    """The best split of a node; ``n_left == 0`` if none lowers the cost, NOT_PRICED if this is not the way to find it.
+
+    Features that do not vary in the node do not count as tried, and the search goes on past
+    `max_features` until a split is found, as in scikit-learn.
+    """
+    best = Split(node.optimum.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
+    not_priced = Split(node.optimum.cost, NOT_PRICED, 0, 0, 0.0, 0.0)
+    n_features, n_tried, distances = problem.orders.shape[0], 0, (0.0, 0.0)
+    if way == WALKING:
+        if node.is_wide or options.by_descent:
+            return not_priced
+        distances = fill_screen(problem, scratch, place, node)
+    if options.max_features < n_features:
+        begin_draws(scratch, place)
+    for i in range(n_features):
+        feature = i
+        if options.max_features < n_features:
+            if n_tried >= options.max_features and best.n_left > 0:
+                break
+            feature = _draw(scratch.features, scratch.random, i)
+        n_missing = varying(problem, place, feature)
+        if n_missing < 0:
+            continue
+        n_tried += 1
+        for missing_left in range(2 if n_missing > 0 else 1):
+            path = make_path(feature, place.start, place.stop, n_missing, missing_left, options.min_samples_leaf)
+            best, in_budget = try_path(problem, scratch, place, node, distances, path, best, way)
+            if not in_budget:
+                return not_priced
+    return best

@@ -1,0 +1,61 @@
+"""Whatever holds numbers as arrays of float64, and errors that show the first bad row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+__all__ = ["as_numbers", "raise_first"]
+
+
+def as_numbers(values: Any, name: str, *, allow_bool: bool = False) -> npt.NDArray[np.float64]:
+    """Return values of any shape as float64, with NaN for whatever stands for missing."""
+    if issparse(values):
+        raise TypeError(f"{name}: sparse matrices are not accepted; pass {name}.toarray().")
+    is_frame = hasattr(values, "shape") and hasattr(values, "columns")
+    if isinstance(values, np.ma.MaskedArray):
+        array = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
+    else:
+        try:
+            array = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{name}: expected an array of numbers, got rows of different lengths.") from error
+    # polars casts a boolean column beside a float one, so a frame is asked for its own types.
+    has_bool = is_frame and any(str(dtype).lower().startswith("bool") for dtype in values.dtypes)
+    kind = "b" if has_bool else array.dtype.kind
+    if kind == "O":
+        return np.array([_number(v, name, allow_bool) for v in array.ravel()]).reshape(array.shape)
+    if kind == "b" and not allow_bool:
+        raise TypeError(
+            f"{name}: booleans are not numbers. For times with event indicators use from_events(time, event)."
+        )
+    if kind not in "biuf":
+        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}.")
+    return array.astype(np.float64, copy=False)
+
+
+def _number(value: Any, name: str, allow_bool: bool) -> float:
+    """Return one element of an object array as a float, NaN where it stands for missing."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return np.nan
+    try:
+        is_bool = isinstance(value, bool | np.bool_)
+        if isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or (is_bool and not allow_bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        shown = f"{value!r:.60}"
+        raise TypeError(f"{name}: expected real numbers, got {shown} of type {type(value).__name__}.") from None
+
+
+def raise_first(bad: npt.NDArray[np.bool_], problem: str, advice: str = "", **columns: npt.NDArray[Any]) -> None:
+    """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        shown = ", ".join(f"{name}={column[row]}" for name, column in columns.items())
+        raise ValueError(
+            f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}, {shown}).{advice}"
+        )

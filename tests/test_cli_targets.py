@@ -1,0 +1,130 @@
+"""Targets on the command line: measurements as laboratories write them, kinds of censoring, probable mistakes."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import marginwood
+
+RANDOM = np.random.RandomState(0)
+DEPTH = RANDOM.uniform(0, 10, 60)
+ARSENIC = np.exp(0.2 * DEPTH + RANDOM.normal(0, 0.5, 60)).round(2)
+LIMIT = np.where(np.arange(60) % 2, 2.0, 1.0)
+IS_BELOW = ARSENIC < LIMIT
+INTERVALS = marginwood.from_detection_limits(np.where(IS_BELOW, LIMIT, ARSENIC), nondetect=IS_BELOW)
+
+
+def write(path, **columns):
+    pl.DataFrame({"depth": DEPTH} | columns).write_csv(path)
+    return path
+
+
+def texts(mark="<"):
+    return [
+        f"{mark}{limit:g}" if below else f"{value}"
+        for value, limit, below in zip(ARSENIC, LIMIT, IS_BELOW, strict=True)
+    ]
+
+
+def assert_learned(call, path, *target):
+    """A model of these columns is the one of the intervals; its file evaluates without naming them again."""
+    model = path.with_suffix(".mw")
+    code, _, stderr = call("fit", path, *target, "--max-depth", "2", "--out", model)
+    assert code == 0, stderr
+    fitted = marginwood.load(model)
+    expected = marginwood.MaxMarginIntervalTree(max_depth=2).fit(DEPTH[:, np.newaxis], INTERVALS)
+    assert fitted.feature_names_in_.tolist() == ["depth"]
+    assert np.array_equal(fitted.predict(pl.DataFrame({"depth": DEPTH})), expected.predict(DEPTH[:, np.newaxis]))
+    assert call("evaluate", model, path)[0] == 0
+    return stderr, model
+
+
+def test_measurements_are_read_in_the_notation_of_laboratories(call, tmp_path):
+    path = write(tmp_path / "wells.csv", arsenic=texts())
+    stderr, model = assert_learned(call, path, "--value", "arsenic")
+    n_below = IS_BELOW.sum()
+    assert f"wells.csv: 60 rows ({n_below} left, {60 - n_below} un-censored), 1 features" in stderr
+    assert "target: --value arsenic" in call("show", model)[1]
+
+
+@pytest.mark.parametrize("marks", [("True", "False"), ("1", "0"), ("1.0", "0.0"), ("<", ""), ("U", "")])
+def test_flags_in_a_column_of_their_own_mark_what_was_not_detected(call, tmp_path, marks):
+    measured = np.where(IS_BELOW, LIMIT, ARSENIC)
+    path = write(tmp_path / "wells.csv", arsenic=measured, remark=np.where(IS_BELOW, *marks))
+    assert_learned(call, path, "--value", "arsenic", "--nondetect", "remark")
+
+
+def test_limits_may_be_a_column(call, tmp_path):
+    path = write(tmp_path / "wells.csv", arsenic=np.where(IS_BELOW, "ND", ARSENIC.astype(str)), limit=LIMIT)
+    _, model = assert_learned(call, path, "--value", "arsenic", "--lower-limit", "limit")
+    assert "--value arsenic --lower-limit limit" in call("show", model)[1]
+
+
+def test_limits_may_be_a_number_and_are_in_the_file_too(call, tmp_path):
+    path = write(tmp_path / "wells.csv", arsenic=ARSENIC)
+    code, _, stderr = call(
+        "fit", path, "--value", "arsenic", "--lower-limit", 2, "--upper-limit", 4, "--out", tmp_path / "m"
+    )
+    assert code == 0, stderr
+    assert f"({(ARSENIC <= 2).sum()} left, {(ARSENIC >= 4).sum()} right, " in stderr
+    assert f"({(ARSENIC <= 2).sum()} left, {(ARSENIC >= 4).sum()} right, " in call("evaluate", tmp_path / "m", path)[2]
+
+
+def test_a_decimal_comma_goes_with_semicolons(call, tmp_path):
+    path = tmp_path / "wells.csv"
+    cells = [text.replace(".", ",") for text in texts("< ")]
+    frame = pl.DataFrame({"depth": [str(depth).replace(".", ",") for depth in DEPTH], "arsenic": cells})
+    frame.write_csv(path, separator=";")
+    assert_learned(call, path, "--value", "arsenic")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
+    path = write(
+        tmp_path / "wells.csv", arsenic=["", "NA", *texts()[2:]], remark=["", "", *np.where(IS_BELOW, "<", "")[2:]]
+    )
+    for target in (["--value", "arsenic"], ["--value", "arsenic", "--nondetect", "remark"]):
+        code, _, stderr = call("fit", path, *target, "--features", "depth", "--out", tmp_path / "m")
+        assert code == 0, stderr
+        assert "2 uninformative" in stderr
+        assert "2 of 60 rows are (-inf, inf)" in stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "message"),
+    [
+        (["--lower", "arsenic"], 1, "'<1' is not a number; cells such as <1 and ND are read by --value 'arsenic'"),
+        (["--value", "depth", "--lower", "depth"], 2, "--value with nothing else"),
+        (["--nondetect", "flag"], 2, "go with --value"),
+        (["--value", "arsenic", "--nondetect", "flag"], 1, "column 'flag', row 3: expected 1 or 0, true or false"),
+        (["--value", "arsenic", "--lower-limit", "x"], 2, "--lower-limit: expected a number or a column"),
+        (["--value", "odd"], 1, "wells.csv: odd: expected a number, '<1', '>50' or 'ND' (not detected)"),
+        (["--value", "unlimited"], 1, "wells.csv: y: not detected, and below what is not known, in 1 of 60 rows"),
+    ],
+)
+def test_what_cannot_be_a_target_is_refused_in_one_line(call, tmp_path, target, code, message):
+    odd = ["1 mg", *texts()[1:]]
+    flag = ["1", "0", "1", "maybe", *["0"] * 56]
+    path = write(
+        tmp_path / "wells.csv", arsenic=["<1", *texts()[1:]], odd=odd, flag=flag, unlimited=["ND", *texts()[1:]]
+    )
+    found, _, stderr = call("fit", path, *target, "--out", tmp_path / "m")
+    assert found == code, stderr
+    assert message in stderr.splitlines()[-1]
+
+
+@pytest.mark.filterwarnings("default")
+def test_swapped_ends_and_events_taken_for_ends_are_warned_of(call, tmp_path):
+    times = RANDOM.exponential(100, 60)
+    ends = np.minimum(times, 80)
+    upper = np.where(times > 80, np.nan, ends)
+    path = write(
+        tmp_path / "patients.csv", start=ends, end=pl.Series(upper, nan_to_null=True), died=(times <= 80).astype(int)
+    )
+    _, _, stderr = call("fit", path, "--lower", "start", "--upper", "end", "--drop", "died", "--out", tmp_path / "m")
+    assert "warning" not in stderr
+    _, _, stderr = call("fit", path, "--lower", "end", "--upper", "start", "--drop", "died", "--out", tmp_path / "m")
+    assert "one-sided rows are open below" in stderr
+    assert "are lower and upper swapped?" in stderr
+    _, _, stderr = call("fit", path, "--lower", "died", "--upper", "start", "--drop", "end", "--out", tmp_path / "m")
+    assert "warning: y: every lower end is 0 or 1" in stderr
