@@ -80,7 +80,7 @@ def test_weights_are_repeated_rows():
     np.testing.assert_allclose(clone(model).fit(X, Y, 1e6 * WEIGHTS).predict(X), weighted.predict(X), atol=1e-9)
 
 
-@pytest.mark.parametrize(("shift", "factor"), [(1e6, 1.0), (0.0, 2.0**300), (-3.0, 2.0**-200)])
+@pytest.mark.parametrize(("shift", "factor"), [(1e6, 1.0), (0.0, 2.0**300), (0.0, 2.0**-200)])
 def test_neither_offset_nor_unit_matters(shift, factor):
     model = KernelIntervalRegression(margin=0.2, random_state=0).fit(X, Y)
     other = KernelIntervalRegression(margin=0.2 * factor, random_state=0).fit(X * 2.0**40 + 7, Y * factor + shift)

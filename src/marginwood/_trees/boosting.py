@@ -133,6 +133,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     margin_: float
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
+    _n_rows: int
 
     @hint(BOOSTER_NAMES)
     def __init__(
@@ -225,6 +226,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             del trees[np.argmin(validation_score) + 1 :]
         self.estimators_ = trees
         self._seed = seed
+        self._n_rows = len(X)
         self.train_score_ = np.array(train_score)
         self.validation_score_ = np.array(validation_score)
         self.n_estimators_ = len(trees)

@@ -84,7 +84,9 @@ def _training_rows(fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: 
                 f" Out of bag, by the trees that did not draw a row, D2 is {d2:.4g} and the interval MSE {error:.4g}."
             )
         return [text]
-    if trees and known is None and trees[0].n_node_samples[0] == len(y):
+    # A booster holds rows out and draws from the others, so its first tree does not know how many there were.
+    n_rows = getattr(model, "_n_rows", trees[0].n_node_samples[0] if trees else None)
+    if trees and known is None and n_rows == len(y):
         return [
             f"The model was trained on {len(y)} rows, as many as there are here. If they are the same, its scores "
             "flatter it."
