@@ -242,7 +242,7 @@ def test_a_progress_bar_appears_on_a_terminal(monkeypatch):
         ({"tol": -1.0}, "tol: expected a number >= 0"),
         ({"n_iter_no_change": 0}, "n_iter_no_change: expected an integer >= 1 or None, got 0"),
         ({"validation_fraction": 1.0}, "validation_fraction: expected a number between 0 and 1"),
-        ({"loss": "huber"}, "loss: accepted are"),
+        ({"loss": "huber"}, "loss: expected one of"),
     ],
 )
 def test_a_wrong_parameter_is_named(parameters, message):

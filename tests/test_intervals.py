@@ -273,7 +273,7 @@ def test_an_end_may_be_one_number_or_none_for_all_rows():
     ("arguments", "message"),
     [
         ({"lower": [1, NAN], "upper": [2, 3], "nan": "raise"}, "lower, upper: NaN or missing in 1 of 2 rows"),
-        ({"lower": [1], "upper": [2], "nan": "drop"}, 'nan: accepted are "open" and "raise"; got \'drop\''),
+        ({"lower": [1], "upper": [2], "nan": "drop"}, "nan: expected one of 'open', 'raise', got 'drop'"),
         ({"lower": [1, 2], "upper": [2, 3, 4]}, r"lower has shape \(2,\), upper has shape \(3,\)"),
         ({"lower": [[1, 2]], "upper": [[2, 3]]}, r"expected 1-D arrays of one length; lower has shape \(1, 2\)"),
         ({"lower": None, "upper": None}, "lower, upper: both are None. Pass the known ends of at least one side"),

@@ -157,7 +157,7 @@ def test_an_optimum_without_any_limit_is_refused(sample_weight):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"loss": "hinge"}, ValueError, "loss: accepted are 'linear_hinge', 'squared_hinge'; got 'hinge'"),
+        ({"loss": "hinge"}, ValueError, "loss: expected one of 'linear_hinge', 'squared_hinge', got 'hinge'"),
         ({"margin": -1}, ValueError, "margin: expected a number >= 0 and <= 1e\\+150, got -1"),
         ({"margin": np.nan}, ValueError, "margin: expected a number >= 0"),
         ({"margin": INF}, ValueError, "margin: expected a number >= 0"),

@@ -89,7 +89,7 @@ def test_a_scorer_is_found_by_name_and_a_callable_is_its_own_scorer():
     assert scorer is SCORERS["interval_d2"]
     assert get_scorer(scorer) is scorer
     assert get_scorer(len) is len
-    with pytest.raises(ValueError, match=r"scoring: accepted are neg_interval_mean_squared_error, .*; got 'r2'"):
+    with pytest.raises(ValueError, match=r"scoring: expected one of 'neg_interval_mean_squared_error', .*, got 'r2'"):
         get_scorer("r2")
 
 

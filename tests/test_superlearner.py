@@ -510,7 +510,7 @@ def test_a_checkpoint_needs_a_seed(tmp_path):
         ({"models": [("tree", 3)]}, TypeError, "'tree' is not an estimator with fit and predict, got 3"),
         ({"time_limit": 0}, ValueError, "time_limit: expected a finite number > 0, got 0"),
         ({"time_limit": "soon"}, TypeError, "time_limit"),
-        ({"scoring": "best"}, ValueError, "scoring: accepted are"),
+        ({"scoring": "best"}, ValueError, "scoring: expected one of"),
         ({"cv": 61}, ValueError, "cannot make 61 folds"),
         ({"scoring": "neg_interval_crps"}, TypeError, "predict_distribution"),
     ],

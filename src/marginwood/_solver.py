@@ -11,7 +11,7 @@ from marginwood._core.problem import LOSS_CODES, Target, in_units, scaled, times
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
 from marginwood._core.samples import centre_of
 from marginwood.intervals import FloatArray, IntArray, check_intervals, check_sample_weight
-from marginwood.losses import check_loss
+from marginwood.losses import Loss, check_loss
 
 __all__ = ["OptimalCosts", "optimal_costs"]
 
@@ -29,7 +29,7 @@ def optimal_costs(
     upper: Any,
     *,
     margin: float = 0.0,
-    loss: str = "linear_hinge",
+    loss: Loss = "linear_hinge",
     sample_weight: Any = None,
 ) -> OptimalCosts:
     """Minimise the cost of a constant prediction for every prefix of a list of intervals.

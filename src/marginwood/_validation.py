@@ -58,9 +58,9 @@ def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: 
 
 
 def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows | None]:
-    """Split off a random share of the rows that say something, for validation; rows of weight 0 count as absent.
+    """Split off a random share of the informative rows, for validation; rows of weight 0 count as absent.
 
-    A single row is not held out.
+    A single informative row is not held out.
     """
     training = training.weighted()
     candidates = np.any(np.isfinite(training.intervals), axis=1)

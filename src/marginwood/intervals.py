@@ -16,6 +16,7 @@ from sklearn.exceptions import DataConversionWarning
 from marginwood._mistakes import explain_order
 from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._support.cells import read_measurements
+from marginwood._support.checks import check_choice
 from marginwood._support.notices import warn
 from marginwood._support.tables import as_known_table
 
@@ -168,8 +169,7 @@ def make_intervals(lower: Any, upper: Any, *, nan: Literal["open", "raise"] = "o
            [-inf,  2.5],
            [ 3. ,  inf]])
     """
-    if nan not in ("open", "raise"):
-        raise ValueError(f'nan: accepted are "open" and "raise"; got {nan!r}.')
+    check_choice("nan", nan, ("open", "raise"))
     if lower is None and upper is None:
         raise ValueError("lower, upper: both are None. Pass the known ends of at least one side, one for each row.")
     lower, upper = _columns(lower=lower, upper=upper)

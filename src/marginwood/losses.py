@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from marginwood._core.problem import Target, best_constant
-from marginwood._support.checks import check_number
+from marginwood._support.checks import check_choice, check_number
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, check_intervals, check_sample_weight
 
 __all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant", "quartile_distance"]
@@ -40,16 +40,10 @@ class OptimalConstant(NamedTuple):
     cost: float
 
 
-def check_loss(loss: str, margin: float) -> None:
+def check_loss(loss: Loss, margin: float) -> None:
     """Raise unless `loss` is one of the two and `margin` a finite number that is not negative."""
-    check_loss_name("loss", loss)
+    check_choice("loss", loss, LOSSES)
     check_margin("margin", margin)
-
-
-def check_loss_name(name: str, loss: Any) -> None:
-    """Raise unless an argument is one of the two losses."""
-    if loss not in LOSSES:
-        raise ValueError(f"{name}: accepted are {', '.join(map(repr, LOSSES))}; got {loss!r}.")
 
 
 def check_margin(name: str, margin: Any) -> None:

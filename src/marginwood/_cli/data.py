@@ -17,7 +17,7 @@ from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
 from marginwood._mistakes import find_swap
 from marginwood._support.cells import read_measurements
-from marginwood.datasets import FOLDER_FILES, check_folds
+from marginwood.datasets._files import FOLDER_FILES, check_folds
 from marginwood.intervals import (
     FloatArray,
     IntArray,
@@ -32,12 +32,18 @@ __all__ = [
     "Data",
     "add_data",
     "add_features",
+    "add_keep",
+    "add_rows",
     "add_target",
+    "count_kinds",
     "encodes_text",
+    "feature_names",
     "name_kinds",
+    "named_target",
     "open_features",
     "read_data",
     "read_data_for",
+    "read_target",
 ]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
@@ -60,6 +66,9 @@ class Data(NamedTuple):
     y: FloatArray
     target: dict[str, str]
     folds: IntArray | None
+    weight: FloatArray | None = None
+    groups: IntArray | None = None
+    kept: list[str] | None = None  # names of rows
 
     def notes(self) -> dict[str, Any]:
         """What a model file says about the data that it was trained on."""
@@ -71,11 +80,12 @@ class Data(NamedTuple):
         }
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
+def add_data(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """The argument that names the data."""
     parser.add_argument(
         "data",
         metavar="DATA",
+        nargs="?" if optional else None,
         help="CSV, TSV (either may be gzipped) or Parquet file, - for CSV from stdin, or a folder of "
         f"{FEATURES}, {TARGETS} and perhaps {FOLDS}; errors count the rows below the header from 0",
     )
@@ -106,8 +116,22 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 def add_features(parser: argparse.ArgumentParser) -> None:
     """Options that choose the columns to learn from."""
     group = parser.add_argument_group("features", "By default all columns that are not the target.")
-    group.add_argument("--features", metavar="COL", nargs="+", help="columns to learn from")
-    group.add_argument("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
+    group.add_argument("--features", metavar="COL", nargs="+", action="extend", help="columns to learn from")
+    group.add_argument("--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns to leave out")
+
+
+def add_rows(parser: argparse.ArgumentParser) -> None:
+    """Options that name columns which say something about rows."""
+    group = parser.add_argument_group("rows")
+    group.add_argument("--weight", metavar="COL", help="column of weights: a row of weight 2 counts as two rows")
+    group.add_argument("--groups", metavar="COL", help="column of groups, such as sites; folds keep them whole")
+
+
+def add_keep(parser: argparse.ArgumentParser, where: str) -> None:
+    """The option that carries columns along."""
+    parser.add_argument(
+        "--keep", metavar="COL", nargs="+", action="extend", default=[], help=f"columns, such as an id, to {where}"
+    )
 
 
 def named_target(args: argparse.Namespace) -> dict[str, str]:
@@ -149,14 +173,17 @@ def read_data(
         features = targets = read_table(args.data)
     if not len(targets):
         raise DataError(f"{targets.source}: no rows below the header")
-    y = _read_target(targets, target)
-    names = _feature_names(args, features, target.values() if features is targets else ())
+    y = read_target(targets, target)
+    weight = features.numbers([args.weight]).ravel() if getattr(args, "weight", None) else None
+    groups = features.codes(args.groups) if getattr(args, "groups", None) else None
+    others = {getattr(args, option, None) for option in ("weight", "groups")}
+    names = feature_names(args, features, {*target.values(), *others} if features is targets else others)
     X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
     log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
     swap = find_swap(y)
     if swap is not None and "value" not in target:
         log.warning("warning: %s: are lower and upper swapped?", swap)
-    return Data(args.data, names, X, y, target, folds)
+    return Data(args.data, names, X, y, target, folds, weight, groups, _row_names(features, getattr(args, "keep", [])))
 
 
 def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
@@ -192,7 +219,7 @@ def _read_folds(folder: Path, n_rows: int) -> IntArray:
     return check_folds(table.numbers(table.names[:1]), table.source)
 
 
-def _read_target(table: Table, target: dict[str, str]) -> FloatArray:
+def read_target(table: Table, target: dict[str, str]) -> FloatArray:
     try:
         if "value" in target:
             return _read_measurements(table, target)
@@ -244,7 +271,15 @@ def name_kinds(counts: dict[str, int]) -> str:
     return ", ".join(f"{n_rows} {kind.replace('uncensored', 'un-censored')}" for kind, n_rows in counts.items())
 
 
-def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:
+def _row_names(table: Table, columns: list[str]) -> list[str] | None:
+    """What the rows are called by columns that are kept."""
+    if not columns:
+        return None
+    cells = [["" if cell is None else str(cell) for cell in column] for column in table.kept(columns).values()]
+    return [", ".join(row) for row in zip(*cells, strict=True)]
+
+
+def feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:
     """Names of the columns to learn from."""
     unknown = [name for name in args.drop if name not in table.places]
     if unknown:

@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from marginwood._cli.errors import DataError
 from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["Table", "read_table", "write_table"]
 
@@ -42,7 +43,7 @@ def polars() -> Any:
     try:
         import polars
     except ImportError:
-        raise DataError("tables are read with polars: pip install 'marginwood[cli]'") from None
+        raise DataError(f"tables are read with polars: {install_hint('cli')}") from None
     return polars
 
 
@@ -113,6 +114,18 @@ class Table:
             )
         return marked.to_numpy()
 
+    def codes(self, name: str) -> IntArray:
+        """A column of anything as the number of each cell's value; empty cells are a value, too."""
+        self._check_names([name])
+        cells = self.frame.to_series(self.places[name]).cast(polars().String).fill_null("")
+        _, codes = np.unique(cells.to_numpy(), return_inverse=True)
+        return codes.astype(np.int64)
+
+    def kept(self, names: list[str]) -> dict[str, Any]:
+        """Columns as they are."""
+        self._check_names(names)
+        return {name: self.frame.to_series(self.places[name]) for name in names}
+
     def _check_names(self, names: list[str]) -> None:
         absent = [name for name in names if name not in self.places]
         if absent:
@@ -167,7 +180,7 @@ def _read_parquet(source: str, content: bytes) -> Table:
     try:
         frame = pl.read_parquet(io.BytesIO(content))
     except Exception as error:
-        raise DataError(f"{source}: damaged Parquet file: {_first_line(error)}") from None
+        raise DataError(f"{source}: damaged Parquet file: {first_line(error)}") from None
     return Table(source, [name.strip() for name in frame.columns], frame)
 
 
@@ -191,7 +204,7 @@ def _read_csv(source: str, content: bytes) -> Table:
             frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
         _check_fields(source, content, separator, frame)
     except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
-        reason = _first_line(error)
+        reason = first_line(error)
         reason = "not UTF-8 text; save it as UTF-8" if "utf" in reason else reason
         raise DataError(f"{source}: {reason}") from None
     if frame.width != len(names):
@@ -226,11 +239,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
-def write_table(path: str, columns: dict[str, FloatArray]) -> None:
+def write_table(path: str, columns: dict[str, Any]) -> None:
     """Write columns to a file of the kind that its suffix says, or as CSV to stdout for ``-``."""
     pl = polars()
     frame = pl.DataFrame(columns)

@@ -58,9 +58,12 @@ def make_loss(code, weight, distance, contested, reach):
 
 
 class Minimum(NamedTuple):
-    """The piece between the ranks `low` and `high` of a side holds the minimum.
+    """The piece between the ranks `low` and `high` of a side holds the minimum; `weight` and `total` are its sums.
 
-    `upper` is the part of upper limits in `weight`; `square` is, for the linear hinge, their part in `total`.
+    `upper` is what upper limits have of `weight`. Bounds also need what upper limits have of `total` for the linear
+    hinge, which has no use for a sum of squares: there, `square` is that part. Upper limits at 1 and 3 and a lower one
+    at 5, each of weight 1, are all active at mu = 4: ``weight = 1 + 1 - 1``, ``total = 1 + 3 - 5``, ``upper = 1 + 1``
+    and ``square = 1 + 3`` for the linear hinge; ``3``, ``9``, ``2`` and ``1 + 9 + 25`` for the squared one.
     """
 
     low: int

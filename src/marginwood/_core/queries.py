@@ -92,7 +92,7 @@ def make_room(training, n_touched):
 
 @inner
 def _add_up(queries, query, room):
-    """Add up the weights of the rows of a query that say something; return their number and their weight."""
+    """Add up the weights of the informative rows of a query; return their number and their weight."""
     rows = borrow(queries.rows)
     weights = borrow(queries.weights)
     places = borrow(room.places)

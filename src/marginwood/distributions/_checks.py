@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._support.arrays import raise_first
+from marginwood._support.checks import check_choice
 from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["check_bound", "check_offsets", "check_steps"]
@@ -18,8 +19,7 @@ LARGEST_EXCESS = 1e-6
 
 def check_bound(bound: str, accepted: dict[str, int]) -> int:
     """Return the code of a bound, or raise."""
-    if bound not in accepted:
-        raise ValueError(f"bound: accepted are {', '.join(map(repr, accepted))}; got {bound!r}.")
+    check_choice("bound", bound, accepted)
     return accepted[bound]
 
 

@@ -102,7 +102,7 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
 
 
 def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """The rows that say something, and their weights."""
+    """The informative rows, and their weights."""
     counted = np.isfinite(intervals).any(axis=1)
     if weight is not None:
         counted &= weight > LEAST_SHARE * weight.sum()

@@ -46,7 +46,7 @@ def weighted_turnbull(
     Returns
     -------
     IntervalDistribution
-        One row for each query. Queries without a row that says something get all mass on (-inf, inf).
+        One row for each query. Queries without an informative row get all mass on (-inf, inf).
     """
     check_positive("tol", tol)
     offsets = np.ascontiguousarray(offsets, np.int64)

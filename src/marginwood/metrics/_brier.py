@@ -152,7 +152,7 @@ def _status(intervals: FloatArray, time: float, reference: Any, mass: FloatArray
 
 
 def _estimate(intervals: FloatArray, weight: FloatArray | None) -> IntervalDistribution:
-    """Return the distribution of the target, from the rows that say something about it."""
+    """Return the distribution of the target, from the informative rows."""
     informative = np.isfinite(intervals).any(axis=1)
     if weight is not None:
         informative &= weight > 0

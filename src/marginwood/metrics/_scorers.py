@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from sklearn.metrics import make_scorer
 from sklearn.pipeline import Pipeline
 
+from marginwood._support.checks import check_choice
 from marginwood.metrics._brier import integrated_interval_brier_score
 from marginwood.metrics._distributions import interval_crps, interval_log_loss
 from marginwood.metrics._points import (
@@ -116,8 +117,7 @@ def get_scorer(scoring: str | Metric) -> Metric:
     """
     if callable(scoring):
         return scoring
-    if scoring not in SCORERS:
-        raise ValueError(f"scoring: accepted are {', '.join(SCORERS)}; got {scoring!r}.")
+    check_choice("scoring", scoring, SCORERS)
     return SCORERS[scoring]
 
 

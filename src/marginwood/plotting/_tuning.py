@@ -10,6 +10,7 @@ from marginwood._drawing import surface_levels, survey
 from marginwood._fitted import Search, read_search, read_tree
 from marginwood._trees.pruning import pruning_path
 from marginwood.intervals import FloatArray, IntArray
+from marginwood.losses import Loss
 from marginwood.plotting._canvas import COLORMAP, PREDICTION, SECOND, make_axes, pyplot
 
 __all__ = ["plot_margin_heatmap", "plot_pruning_path"]
@@ -71,7 +72,7 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: str | None = None, ax: Any = None) -> Any:
+def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss | None = None, ax: Any = None) -> Any:
     """Draw the cross-validated error of a search for every margin and another parameter.
 
     Pruning paths differ from margin to margin, so a cell of such a search shows the candidate of its margin whose
@@ -146,7 +147,7 @@ def _read_levels(tried: Search, against: str) -> FloatArray:
         raise ValueError(f"against: expected a parameter of numbers, got {against!r}.") from None
 
 
-def _read_rows(tried: Search, against: str, loss: str | None) -> IntArray:
+def _read_rows(tried: Search, against: str, loss: Loss | None) -> IntArray:
     """The candidates to draw: of one loss, and like the chosen one in all that is not drawn."""
     path = tried.longest("margin") if against == "n_leaves" else against
     rows = tried.beside("margin", "loss", *([path] if path else []))

@@ -39,7 +39,7 @@ def distances(prediction: Any, data: Any, margin: float) -> tuple[Any, Any, Any]
     if isinstance(data, Bounds):
         (lower, upper), weight = data.breakpoints(margin), data.weight
     else:
-        # XGBoost's own arrays lie in memory, or on a GPU; predictions say where to compute.
+        # XGBoost's own arrays are in main memory or on a GPU; predictions say where to compute.
         xp = namespace(prediction)
         names = ("label_lower_bound", "label_upper_bound")
         lower, upper, weight = (
