@@ -27,7 +27,8 @@ class KernelIntervalRegressionCV(SearchCV):
     Parameters
     ----------
     margins : "auto" or sequence of float, default=(0.0,)
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
+        ``lower == upper`` have no margin.
     n_margins : int, default=7
         Number of margins if they are "auto".
     length_scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
