@@ -84,13 +84,7 @@ def _training_rows(fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: 
                 f" Out of bag, by the trees that did not draw a row, D2 is {d2:.4g} and the interval MSE {error:.4g}."
             )
         return [text]
-<<<<<<< HEAD
-    # A booster holds rows out and draws from the others, so its first tree does not know how many there were.
-    n_rows = getattr(model, "_n_rows", trees[0].n_node_samples[0] if trees else None)
-    if trees and known is None and n_rows == len(y):
-=======
     if known is None and _n_training_rows(model, trees) == len(y):
->>>>>>> main
         return [
             f"The model was trained on {len(y)} rows, as many as there are here. If they are the same, its scores "
             "flatter it."
@@ -106,6 +100,9 @@ def _n_training_rows(model: Any, trees: list[IntervalTree]) -> int | None:
     for rows in ("_intervals", "oof_prediction_", "residuals_"):
         if hasattr(model, rows):
             return len(getattr(model, rows))
+    # A booster holds rows out and draws from the others, so its first tree does not know how many there were.
+    if hasattr(model, "_n_rows"):
+        return int(model._n_rows)
     return int(trees[0].n_node_samples[0]) if trees else None
 
 
