@@ -267,7 +267,7 @@ def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str], **colu
 def name_features(model: Any, names: list[str]) -> Any:
     """Tell a model, and those inside it, what its features are called."""
     model.feature_names_in_ = np.array(names, dtype=object)
-    inner = [getattr(model, part) for part in ("best_estimator_", "regressor_", "crossfit_") if hasattr(model, part)]
+    inner = [getattr(model, part) for part in ("best_estimator_", "regressor_", "estimator_") if hasattr(model, part)]
     for part in [*inner, *getattr(model, "estimators_", [])]:
         name_features(part, names)
     return model
