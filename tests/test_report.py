@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
 from marginwood import (
+    ConformalIntervalRegressor,
     DistributionalIntervalRegressor,
     IntervalCART,
     IntervalDummyRegressor,
@@ -32,7 +33,7 @@ from marginwood import (
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
 from marginwood.intervals import censoring_kind
-from marginwood.metrics import get_scorer, interval_concordance_index, interval_log_loss
+from marginwood.metrics import get_scorer, interval_concordance_index, interval_coverage, interval_log_loss
 from marginwood.report import _content as content_module
 from marginwood.report import _trees as trees_module
 from marginwood.report import _tuning as tuning_module
@@ -532,3 +533,23 @@ def test_a_report_on_a_pipeline_shows_the_features_that_its_steps_make(model, tm
     assert content["rows"]["values"] == inner["rows"]["values"]
     assert content["curves"] == inner["curves"]
     assert content["importances"] == inner["importances"]
+
+
+def test_ranges_are_those_of_the_model_and_counted_on_all_rows(monkeypatch):
+    monkeypatch.setattr(content_module, "MAX_ROWS", 20)
+    model = ConformalIntervalRegressor(MaxMarginIntervalForest(20, random_state=0), mode="meets", method="oob").fit(
+        X, Y
+    )
+    content = describe(model, X_NEW, Y_NEW)
+    ranges, kept = model.predict_interval(X_NEW), content["rows"]["row"]
+    assert len(kept) < len(X_NEW)
+    np.testing.assert_array_equal(numbers(content["ranges"]["lower"]), ranges[kept, 0])
+    assert content["ranges"]["meet_rate"] == interval_coverage(Y_NEW, ranges).meet_rate
+    assert describe(model.estimators_[0], X_NEW, Y_NEW)["ranges"] is None
+
+
+def test_rows_have_names_one_each(fitted):
+    names = [f"patient {row}" for row in range(len(X_NEW))]
+    assert describe(fitted["tree"], X_NEW, Y_NEW, names)["rows"]["name"] == names
+    with pytest.raises(ValueError, match="row_names: expected 90 names, one per row of X, got 89"):
+        describe(fitted["tree"], X_NEW, Y_NEW, names[1:])

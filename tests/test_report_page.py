@@ -1,5 +1,6 @@
 """The report in a real browser: a headless Chromium clicks, types and looks. Pictures are kept in build/."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 from conftest import PATIENCE
 from marginwood import (
+    ConformalIntervalRegressor,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
@@ -58,6 +60,9 @@ def models():
         "patients": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(X.set_axis(PLAIN_NAMES, axis=1), Y),
         "small": MaxMarginIntervalTree(max_leaf_nodes=6).fit(X, Y),
         "forest": MaxMarginIntervalForest(6, random_state=0).fit(X, Y),
+        "ranges": ConformalIntervalRegressor(
+            MaxMarginIntervalForest(20, random_state=0), mode="meets", method="oob"
+        ).fit(X, Y),
     }
 
 
@@ -77,7 +82,8 @@ def folder(tmp_path_factory, models):
     path = tmp_path_factory.mktemp("reports")
     for name, model in models.items():
         rows = X_NEW.set_axis(model.feature_names_in_, axis=1)
-        write_report(model, rows, Y_NEW, path / f"{name}.html", title="patients.csv")
+        row_names = [f"<b>{row}</b>" for row in range(len(rows))] if name == "ranges" else None
+        write_report(model, rows, Y_NEW, path / f"{name}.html", title="patients.csv", row_names=row_names)
     return path
 
 
@@ -513,3 +519,16 @@ def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words(open_
         leaf = int(tree.apply(X)[row])
         page.locator(f"[data-node='{leaf}'] .card").click()
         assert page.locator(".rule li").all_inner_texts() == [rule]
+
+
+def test_ranges_are_drawn_and_rows_are_called_by_their_names(open_page):
+    page = open_page("ranges")
+    assert page.locator("#prediction-chart .range").bounding_box()["height"] > 50
+    assert "meets the interval with a confidence of 90.0%" in page.locator("#ranges").text_content()
+    page.locator("#prediction-chart").focus()
+    page.keyboard.press("Home")
+    assert re.match(
+        r"Row (\d+) \(<b>\1</b>\): predicted \S+, range \[", page.locator("#prediction-caption").text_content()
+    )
+    assert page.locator("#worst button, #worst td").first.text_content().endswith("</b>)")
+    assert open_page("small").locator("#range-key").is_hidden()

@@ -7,7 +7,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwood
 from marginwood import (
+    ConformalIntervalRegressor,
     DistributionalIntervalRegressor,
+    IntervalDummyRegressor,
     MaxMarginIntervalTree,
     TransformedIntervalRegressor,
     check_intervals,
@@ -91,3 +93,21 @@ def test_a_file_refuses_functions_that_it_cannot_hold(tmp_path):
     model = TransformedIntervalRegressor(TREE, func=np.arcsinh, inverse_func=np.sinh).fit(X, LOGS)
     with pytest.raises(TypeError, match=r"func_.* cannot be saved"):
         marginwood.save(model, tmp_path / "model.mw")
+
+
+def test_a_tree_of_a_transformed_target_has_values_of_the_target():
+    model = TransformedIntervalRegressor(MaxMarginIntervalTree(max_depth=2)).fit(X, TIMES)
+    np.testing.assert_array_equal(model.tree_.predict(X), model.predict(X))
+    assert (model.tree_.value_low >= 0).all()
+    assert not hasattr(TransformedIntervalRegressor(IntervalDummyRegressor()).fit(X, TIMES), "tree_")
+
+
+@pytest.mark.parametrize(("func", "least"), [("log", 0.0), ("log1p", -1.0), ("sqrt", 0.0), ("arcsinh", -np.inf)])
+def test_ranges_come_back_in_units_of_the_target(func, least):
+    inner = ConformalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), mode="upper", random_state=0)
+    model = TransformedIntervalRegressor(inner, func=func).fit(X, np.exp(X[:, 0]))
+    lower, upper = model.predict_interval(X, 0.8).T
+    np.testing.assert_array_equal(lower, np.full(len(X), least))
+    inverse = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square, "arcsinh": np.sinh}[func]
+    np.testing.assert_array_equal(upper, inverse(model.regressor_.predict_interval(X, 0.8)[:, 1]))
+    assert not hasattr(TransformedIntervalRegressor(MaxMarginIntervalTree()), "predict_interval")

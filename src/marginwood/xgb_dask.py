@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import LARGEST_SEED, all_or_nothing, forget
+from marginwood._support.extras import install_hint
 from marginwood._support.hints import hint
 from marginwood._validation import VALIDATION_NAMES, check_pair
 from marginwood.xgb._data import MAX_SAMPLE, Sample, as_features
@@ -27,7 +28,7 @@ def import_xgboost_dask() -> Any:
         import xgboost.dask
     except ImportError as error:
         raise ImportError(
-            'marginwood.xgb_dask needs XGBoost and Dask: pip install "marginwood[xgboost,cluster]".'
+            f"marginwood.xgb_dask needs XGBoost and Dask: {install_hint('xgboost', 'cluster')}."
         ) from error
     return xgboost.dask
 

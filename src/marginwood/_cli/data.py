@@ -17,7 +17,7 @@ from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
 from marginwood._mistakes import find_swap
 from marginwood._support.cells import read_measurements
-from marginwood.datasets import FOLDER_FILES, check_folds
+from marginwood.datasets._files import FOLDER_FILES, check_folds
 from marginwood.intervals import (
     FloatArray,
     IntArray,
@@ -32,6 +32,8 @@ __all__ = [
     "Data",
     "add_data",
     "add_features",
+    "add_keep",
+    "add_rows",
     "add_target",
     "encodes_text",
     "name_kinds",
@@ -60,6 +62,9 @@ class Data(NamedTuple):
     y: FloatArray
     target: dict[str, str]
     folds: IntArray | None
+    weight: FloatArray | None = None
+    groups: IntArray | None = None
+    kept: list[str] | None = None  # names of rows
 
     def notes(self) -> dict[str, Any]:
         """What a model file says about the data that it was trained on."""
@@ -71,11 +76,12 @@ class Data(NamedTuple):
         }
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
+def add_data(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """The argument that names the data."""
     parser.add_argument(
         "data",
         metavar="DATA",
+        nargs="?" if optional else None,
         help="CSV, TSV (either may be gzipped) or Parquet file, - for CSV from stdin, or a folder of "
         f"{FEATURES}, {TARGETS} and perhaps {FOLDS}; errors count the rows below the header from 0",
     )
@@ -106,8 +112,22 @@ def add_target(parser: argparse.ArgumentParser) -> None:
 def add_features(parser: argparse.ArgumentParser) -> None:
     """Options that choose the columns to learn from."""
     group = parser.add_argument_group("features", "By default all columns that are not the target.")
-    group.add_argument("--features", metavar="COL", nargs="+", help="columns to learn from")
-    group.add_argument("--drop", metavar="COL", nargs="+", default=[], help="columns to leave out")
+    group.add_argument("--features", metavar="COL", nargs="+", action="extend", help="columns to learn from")
+    group.add_argument("--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns to leave out")
+
+
+def add_rows(parser: argparse.ArgumentParser) -> None:
+    """Options that name columns which say something about rows."""
+    group = parser.add_argument_group("rows")
+    group.add_argument("--weight", metavar="COL", help="column of weights: a row of weight 2 counts as two rows")
+    group.add_argument("--groups", metavar="COL", help="column of groups, such as sites; folds keep them whole")
+
+
+def add_keep(parser: argparse.ArgumentParser, where: str) -> None:
+    """The option that carries columns along."""
+    parser.add_argument(
+        "--keep", metavar="COL", nargs="+", action="extend", default=[], help=f"columns, such as an id, to {where}"
+    )
 
 
 def named_target(args: argparse.Namespace) -> dict[str, str]:
@@ -150,13 +170,16 @@ def read_data(
     if not len(targets):
         raise DataError(f"{targets.source}: no rows below the header")
     y = _read_target(targets, target)
-    names = _feature_names(args, features, target.values() if features is targets else ())
+    weight = features.numbers([args.weight]).ravel() if getattr(args, "weight", None) else None
+    groups = features.codes(args.groups) if getattr(args, "groups", None) else None
+    others = {getattr(args, option, None) for option in ("weight", "groups")}
+    names = _feature_names(args, features, {*target.values(), *others} if features is targets else others)
     X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
     log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
     swap = find_swap(y)
     if swap is not None and "value" not in target:
         log.warning("warning: %s: are lower and upper swapped?", swap)
-    return Data(args.data, names, X, y, target, folds)
+    return Data(args.data, names, X, y, target, folds, weight, groups, _row_names(features, getattr(args, "keep", [])))
 
 
 def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
@@ -242,6 +265,14 @@ def count_kinds(y: FloatArray) -> dict[str, int]:
 def name_kinds(counts: dict[str, int]) -> str:
     """These numbers in words."""
     return ", ".join(f"{n_rows} {kind.replace('uncensored', 'un-censored')}" for kind, n_rows in counts.items())
+
+
+def _row_names(table: Table, columns: list[str]) -> list[str] | None:
+    """What the rows are called by columns that are kept."""
+    if not columns:
+        return None
+    cells = [["" if cell is None else str(cell) for cell in column] for column in table.kept(columns).values()]
+    return [", ".join(row) for row in zip(*cells, strict=True)]
 
 
 def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:

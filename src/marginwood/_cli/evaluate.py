@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="file of a model")
     add_data(parser)
     add_target(parser)
+    parser.add_argument("--weight", metavar="COL", help="column of weights for the table of errors")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     data = read_data_for(args, model, header)
     fitted = read(model)
     prediction = model.predict(data.X)
-    print(error_table(data.y, prediction))
+    print(error_table(data.y, prediction, sample_weight=data.weight))
     distribution = fitted.predict("distribution", data.X) if fitted.predicts("distribution") else None
     print("", *score_lines(summarise(data.y, prediction, distribution)), sep="\n")
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 import argparse
 import logging
 
-from marginwood._cli.data import add_data, add_features, add_target, read_data
-from marginwood._cli.models import add_model, fit_model, given_options, make_model
+from sklearn.model_selection import GroupKFold
+
+from marginwood._cli.data import add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.errors import UsageError
+from marginwood._cli.models import N_FOLDS, add_model, add_wrappers, fit_model, given_options, make_model, wrap
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 
@@ -24,14 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     add_target(parser)
     add_features(parser)
+    add_rows(parser)
     add_model(parser)
+    add_wrappers(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Read, train, save."""
-    model = make_model(args.model, given_options(args), verbose=int(not args.quiet))
+    if args.groups and not (args.distribution or args.ranges):
+        raise UsageError("--groups matter to folds: use them with --distribution or --ranges, or with marginwood tune")
+    cv = GroupKFold(N_FOLDS) if args.groups else N_FOLDS
+    model = wrap(make_model(args.model, given_options(args), verbose=int(not args.quiet)), args, cv)
     check_place(args.out)
     data = read_data(args)
-    model = fit_model(model, data.X, data.y, data.names)
+    model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     log.info("%s: saved, D2 on the training data %.3f", args.out, model.score(data.X, data.y))

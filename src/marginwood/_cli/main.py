@@ -14,7 +14,7 @@ import warnings
 from types import ModuleType
 from typing import NoReturn
 
-from marginwood._cli import benchmark, demo, evaluate, fit, predict, report, show, tune, warmup
+from marginwood._cli import benchmark, demo, evaluate, fit, plot, predict, report, show, tune, warmup
 from marginwood._cli.errors import UsageError
 from marginwood._support.text import printable
 from marginwood._version import __version__
@@ -27,6 +27,7 @@ COMMANDS: dict[str, ModuleType] = {
     "predict": predict,
     "evaluate": evaluate,
     "show": show,
+    "plot": plot,
     "report": report,
     "benchmark": benchmark,
     "demo": demo,

@@ -13,7 +13,9 @@ import numpy as np
 
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._cli.errors import UsageError
+from marginwood._ensemble.distributional import DistributionalIntervalRegressor
 from marginwood._ensemble.superlearner import IntervalSuperLearner
+from marginwood._ensemble.transformed import TransformedIntervalRegressor
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
@@ -23,19 +25,26 @@ from marginwood._tuning.boosting import MaxMarginIntervalBoostingCV
 from marginwood._tuning.forest import MaxMarginIntervalForestCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood.conformal import ConformalIntervalRegressor
+from marginwood.conformal._distances import MODES
 from marginwood.intervals import FloatArray
 from marginwood.xgb import XGBIntervalRegressor
 
 __all__ = [
     "MODELS",
+    "N_FOLDS",
     "add_model",
+    "add_wrappers",
     "available_models",
     "count",
+    "decimals",
     "fit_model",
     "given_options",
     "jobs",
     "make_model",
     "make_tuned",
+    "takes_folds",
+    "wrap",
 ]
 
 # Options that models without threads or random draws may be given.
@@ -43,6 +52,7 @@ NEUTRAL = {"n_jobs", "random_state"}
 # What an estimator that tries several values calls the option of one value.
 PLURALS = {"loss": "losses", "margin": "margins", "alpha": "alphas"}
 # Most stages of a model that stops when rows held out get no better, and for how many stages it waits.
+N_FOLDS = 5
 MOST_STAGES = 2000
 PATIENCE = 20
 
@@ -106,6 +116,14 @@ def count(text: str) -> int:
     return value
 
 
+def decimals(text: str) -> int:
+    """A whole number >= 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 0, got {text}")
+    return value
+
+
 def count_or_share(text: str) -> int | float:
     """A whole number >= 1, or a share of all."""
     if text.isdigit():
@@ -155,6 +173,43 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         group.add_argument(option.flag, dest=name, type=option.kind, metavar="N", help=option.what)
 
 
+def add_wrappers(parser: argparse.ArgumentParser) -> None:
+    """Options that put something around the model."""
+    group = parser.add_argument_group("more than a number")
+    group.add_argument(
+        "--log", action="store_true", help="learn the logarithm of the target; the target itself is predicted"
+    )
+    group.add_argument(
+        "--distribution",
+        action="store_true",
+        help="learn how errors are distributed, for --quantiles and --survival",
+    )
+    group.add_argument(
+        "--ranges",
+        choices=MODES,
+        help="calibrate ranges for predict --range: they contain or meet intervals, or bound them from below or above",
+    )
+
+
+def wrap(model: Any, args: argparse.Namespace, cv: Any) -> Any:
+    """The model within what the options ask for; a logarithm is outermost, so that ranges are factors."""
+    if args.distribution and args.ranges:
+        raise UsageError("--distribution and --ranges: expected one of them")
+    if args.distribution:
+        model = DistributionalIntervalRegressor(model, cv=cv, n_jobs=args.n_jobs)
+    if args.ranges:
+        is_forest = isinstance(model, MaxMarginIntervalForest)  # it has rows that its trees did not see
+        model = ConformalIntervalRegressor(
+            model,
+            mode=args.ranges,
+            method="oob" if is_forest else "cv",
+            cv=cv,
+            n_jobs=args.n_jobs,
+            random_state=args.random_state or 0,
+        )
+    return TransformedIntervalRegressor(model, func="log") if args.log else model
+
+
 def given_options(args: argparse.Namespace) -> dict[str, Any]:
     """Parameters that the user set, by the names that estimators have for them."""
     values = {name: getattr(args, name, None) for name in ("loss", *OPTIONS)}
@@ -164,6 +219,12 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 def available_models() -> list[str]:
     """The models whose libraries are installed."""
     return [name for name, model in MODELS.items() if name != "auto" and find_spec(model.library) is not None]
+
+
+def takes_folds(name: str) -> bool:
+    """Whether a model chooses its parameters by folds, which may keep groups whole."""
+    tuned = MODELS[name].tuned
+    return "cv" in signature(tuned).parameters and "groups" in signature(tuned.fit).parameters
 
 
 def make_model(name: str, options: dict[str, Any], **defaults: Any) -> Any:
@@ -191,19 +252,20 @@ def _make(name: str, cls: type[Any], options: dict[str, Any], defaults: dict[str
     return cls(**{key: value for key, value in wanted.items() if key in known})
 
 
-def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str]) -> Any:
-    """Fit a model, with feature names, such that Ctrl-C stops it at once."""
+def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str], **columns: Any) -> Any:
+    """Fit a model, with feature names, such that Ctrl-C stops it at once; columns are further arguments, or None."""
+    given = {name: column for name, column in columns.items() if column is not None}
     if hasattr(model, "n_jobs"):
-        model.fit(X, y)
+        model.fit(X, y, **given)
     else:  # it has no threads of its own, and a kernel cannot be interrupted in this one
-        list(run_in_threads(lambda _: model.fit(X, y), [0]))
+        list(run_in_threads(lambda _: model.fit(X, y, **given), [0]))
     return name_features(model, names)
 
 
 def name_features(model: Any, names: list[str]) -> Any:
     """Tell a model, and those inside it, what its features are called."""
     model.feature_names_in_ = np.array(names, dtype=object)
-    inner = [model.best_estimator_] if hasattr(model, "best_estimator_") else []
+    inner = [getattr(model, part) for part in ("best_estimator_", "regressor_", "crossfit_") if hasattr(model, part)]
     for part in [*inner, *getattr(model, "estimators_", [])]:
         name_features(part, names)
     return model

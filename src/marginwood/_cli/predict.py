@@ -3,7 +3,7 @@
 Columns are found by name, in any order; others are ignored.
 
 Example:
-  marginwood predict tree.mw new.csv --out predictions.csv
+  marginwood predict tree.mw new.csv --keep site sample --decimals 3 --out predictions.csv
   marginwood predict model.mw patients.csv --quantiles 0.1,0.5,0.9 --survival 365,730
   zcat new.csv.gz | marginwood predict tree.mw - --optimal-interval | head
 """
@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._cli.data import TEXT_HINT, add_data, encodes_text, open_features
+from marginwood._cli.data import TEXT_HINT, add_data, add_keep, encodes_text, open_features
 from marginwood._cli.errors import DataError, UsageError
+from marginwood._cli.models import decimals
 from marginwood._cli.tables import Table, write_table
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
@@ -26,9 +27,9 @@ from marginwood.intervals import FloatArray
 # Option, what the model must predict, and what has it.
 NEEDED = (
     ("optimal_interval", "optimal_interval", "trees have equally good predictions"),
-    ("quantiles", "quantile", "DistributionalIntervalRegressor gives any model a distribution"),
-    ("survival", "survival_function", "DistributionalIntervalRegressor gives any model a distribution"),
-    ("range", "interval", "ConformalIntervalRegressor gives any model ranges"),
+    ("quantiles", "quantile", "fit and tune with --distribution, or forests, give one"),
+    ("survival", "survival_function", "fit and tune with --distribution, or forests, give one"),
+    ("range", "interval", "fit and tune with --ranges give any model ranges"),
 )
 
 log = logging.getLogger("marginwood")
@@ -41,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", default="-", help="CSV, TSV, .gz or Parquet file (default: CSV on stdout)"
     )
+    add_keep(parser, "put before the predictions")
+    parser.add_argument("--decimals", metavar="N", type=decimals, help="digits after the decimal point (default: all)")
     parser.add_argument(
         "--optimal-interval",
         action="store_true",
@@ -103,9 +106,17 @@ def run(args: argparse.Namespace) -> None:
         if getattr(args, option) and not fitted.predicts(what):
             flag = f"--{option.replace('_', '-')}"
             raise UsageError(f"{flag}: {args.model} is a {fitted.name}, which does not predict them; {remedy}")
-    X = model_features(model, fitted, header, open_features(args.data))
+    table = open_features(args.data)
+    X = model_features(model, fitted, header, table)
     columns = {"prediction": model.predict(X)} | more_columns(fitted, X, args)
-    write_table(args.out, columns)
+    if args.decimals is not None:
+        columns = {name: np.round(column, args.decimals) for name, column in columns.items()}
+    repeated = columns.keys() & set(args.keep)
+    if repeated:
+        raise UsageError(
+            f"--keep: {', '.join(sorted(repeated))} is a column of the predictions; rename that of the data"
+        )
+    write_table(args.out, table.kept(args.keep) | columns)
     log.info("%d predictions", len(X))
 
 

@@ -14,7 +14,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from marginwood._cli.data import add_data, add_target, read_data_for
+from marginwood._cli.data import add_data, add_keep, add_target, read_data_for
 from marginwood._persistence import load_with_header
 from marginwood._support.files import check_place
 from marginwood.report import write_report
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="file of a model")
     add_data(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help="HTML file to write")
+    add_keep(parser, "name rows by")
     add_target(parser)
 
 
@@ -35,5 +36,6 @@ def run(args: argparse.Namespace) -> None:
     check_place(args.out)
     model, header = load_with_header(args.model)
     data = read_data_for(args, model, header)
-    write_report(model, data.X, data.y, args.out, title="" if args.data == "-" else Path(args.data).name)
+    title = "" if args.data == "-" else Path(args.data).name
+    write_report(model, data.X, data.y, args.out, title=title, row_names=data.kept)
     log.info("%s: written", args.out)

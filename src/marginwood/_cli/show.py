@@ -17,11 +17,12 @@ import numpy as np
 
 from marginwood._cli.data import name_kinds
 from marginwood._cli.errors import DataError, UsageError
-from marginwood._cli.models import count
+from marginwood._cli.models import count, decimals
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
+from marginwood._support.files import write_whole
 from marginwood._support.text import one_line, printable
-from marginwood.export import export_graphviz, export_latex, export_text, to_dict, to_rules, to_sql
+from marginwood.export import export_graphviz, export_latex, export_text, to_dict, to_onnx, to_rules, to_sql
 
 N_IMPORTANT = 20
 DRAWINGS = {"dot": export_graphviz, "latex": export_latex}
@@ -36,30 +37,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="file of a model")
     parser.add_argument("--max-depth", metavar="N", type=count, help="cut the drawing of the tree below this depth")
+    parser.add_argument("--decimals", metavar="N", type=decimals, default=2, help="digits after the point (default: 2)")
     parser.add_argument(
-        "--format", choices=["text", *DRAWINGS, *FORMS], default="text", help="all parts as text, or the model as this"
+        "--format",
+        choices=["text", *DRAWINGS, *FORMS, "onnx"],
+        default="text",
+        help="all parts as text, or the model as this",
     )
+    parser.add_argument("--out", metavar="FILE", default="-", help="file to write (default: stdout)")
 
 
 def run(args: argparse.Namespace) -> None:
     """Print all parts, or the model in another form."""
-    if args.format in FORMS and args.max_depth is not None:
+    if args.format in (*FORMS, "onnx") and args.max_depth is not None:
         raise UsageError(f"--max-depth cannot be set for --format {args.format}")
     model, header = load_with_header(args.model)
     fitted = read(model)
     if args.format in (*DRAWINGS, "rules") and fitted.tree is None:
         raise DataError(f"{args.model}: --format {args.format} shows one tree, and this is a {fitted.name}")
+    if args.format == "onnx":
+        if args.out == "-":
+            raise UsageError("--format onnx is no text: name a file by --out")
+        write_whole(args.out, to_onnx(model).SerializeToString())
+        return
     if args.format in FORMS:
         text = FORMS[args.format](model)
     elif args.format in DRAWINGS:
-        text = DRAWINGS[args.format](model, max_depth=args.max_depth)
+        text = DRAWINGS[args.format](model, max_depth=args.max_depth, decimals=args.decimals)
     else:
-        text = printable("\n".join(describe(fitted, header, args.max_depth)))
+        text = printable("\n".join(describe(fitted, header, args.max_depth, args.decimals)))
+    if args.out != "-":
+        write_whole(args.out, f"{text}\n".encode())
+        return
     # Programs need the names in SQL as they are; a terminal would obey them.
     print(printable(text) if sys.stdout.isatty() else text)
 
 
-def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None) -> Iterator[str]:
+def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None, decimals: int) -> Iterator[str]:
     """Lines about a model."""
     notes = header["notes"]
     estimator = fitted.estimator
@@ -80,7 +94,7 @@ def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None) -> I
     ensemble = fitted.ensemble
     if fitted.tree is not None:
         yield ""
-        yield export_text(estimator, feature_names=names, max_depth=max_depth)
+        yield export_text(estimator, feature_names=names, max_depth=max_depth, decimals=decimals)
     elif ensemble is not None:
         yield f"\n{len(ensemble.trees)} trees"
 

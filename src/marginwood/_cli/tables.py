@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from marginwood._cli.errors import DataError
 from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["Table", "read_table", "write_table"]
 
@@ -42,7 +43,7 @@ def polars() -> Any:
     try:
         import polars
     except ImportError:
-        raise DataError("tables are read with polars: pip install 'marginwood[cli]'") from None
+        raise DataError(f"tables are read with polars: {install_hint('cli')}") from None
     return polars
 
 
@@ -112,6 +113,18 @@ class Table:
                 f"({', '.join(MARKED[3:])}) beside empty cells; got {found!r:.60}"
             )
         return marked.to_numpy()
+
+    def codes(self, name: str) -> IntArray:
+        """A column of anything as the number of each cell's value; empty cells are a value, too."""
+        self._check_names([name])
+        cells = self.frame.to_series(self.places[name]).cast(polars().String).fill_null("")
+        _, codes = np.unique(cells.to_numpy(), return_inverse=True)
+        return codes.astype(np.int64)
+
+    def kept(self, names: list[str]) -> dict[str, Any]:
+        """Columns as they are."""
+        self._check_names(names)
+        return {name: self.frame.to_series(self.places[name]) for name in names}
 
     def _check_names(self, names: list[str]) -> None:
         absent = [name for name in names if name not in self.places]
@@ -230,7 +243,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
-def write_table(path: str, columns: dict[str, FloatArray]) -> None:
+def write_table(path: str, columns: dict[str, Any]) -> None:
     """Write columns to a file of the kind that its suffix says, or as CSV to stdout for ``-``."""
     pl = polars()
     frame = pl.DataFrame(columns)

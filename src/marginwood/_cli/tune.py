@@ -14,8 +14,21 @@ import argparse
 import logging
 from typing import Any
 
-from marginwood._cli.data import add_data, add_features, add_target, read_data
-from marginwood._cli.models import add_model, count, fit_model, given_options, make_tuned
+from sklearn.model_selection import GroupKFold
+
+from marginwood._cli.data import add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.errors import UsageError
+from marginwood._cli.models import (
+    N_FOLDS,
+    add_model,
+    add_wrappers,
+    count,
+    fit_model,
+    given_options,
+    make_tuned,
+    takes_folds,
+    wrap,
+)
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 
@@ -32,16 +45,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")
     add_target(parser)
     add_features(parser)
+    add_rows(parser)
     add_model(parser)
+    add_wrappers(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Read, tune, save."""
+    if args.checkpoint and (args.distribution or args.ranges):
+        raise UsageError("--checkpoint belongs to one search, and --distribution and --ranges tune once per fold")
     chosen = {name: getattr(args, name) for name in ("cv", "selection", "checkpoint") if getattr(args, name)}
-    model = make_tuned(args.model, given_options(args) | chosen, verbose=int(not args.quiet))
+    cv = GroupKFold(args.cv or N_FOLDS) if args.groups else args.cv or N_FOLDS
+    if args.groups and not takes_folds(args.model):
+        raise UsageError(f"--groups cannot be set for --model {args.model}, which has no folds")
+    if args.groups:
+        chosen["cv"] = cv
+    model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=int(not args.quiet)), args, cv)
     check_place(args.out)
     data = read_data(args)
-    model = fit_model(model, data.X, data.y, data.names)
+    model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     choice = describe_choice(model)
     log.info("%s: saved%s", args.out, f"; chosen: {choice}" if choice else "")
@@ -49,6 +71,7 @@ def run(args: argparse.Namespace) -> None:
 
 def describe_choice(model: Any) -> str:
     """What a tuned model chose, in words."""
+    model = getattr(model, "regressor_", model)  # of the logarithm
     if hasattr(model, "weights_"):
         chosen = {name: weight for name, weight in model.weights_.items() if weight > 0}
     else:

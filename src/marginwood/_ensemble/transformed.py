@@ -15,6 +15,7 @@ from marginwood._base import IntervalRegressorMixin, all_or_nothing, check_outer
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice
+from marginwood._trees.table import IntervalTree
 from marginwood.intervals import FloatArray, check_intervals
 
 __all__ = ["TransformedIntervalRegressor"]
@@ -79,6 +80,15 @@ def transform(values: FloatArray, transformation: Transformation) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = transformation.forward(np.maximum(values, transformation.least))
     return np.where(values < transformation.least, -np.inf, inside)
+
+
+def bring_back(values: FloatArray, transformation: Transformation) -> FloatArray:
+    """The inverse of values that may be infinite, or below all that the function gives."""
+    if np.isfinite(transformation.least):  # the square of what is less than the root of the least value would rise
+        values = np.maximum(values, transform(np.array(transformation.least), transformation))
+    with np.errstate(over="ignore", invalid="ignore"):
+        back = np.asarray(transformation.backward(values), np.float64)
+    return np.where(np.isposinf(values), np.inf, np.where(np.isneginf(values), transformation.least, back))
 
 
 def _find_transformation(func: Any, inverse_func: Any) -> Transformation:
@@ -233,6 +243,42 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     predict_survival_function = available_if(_regressor_has("predict_distribution"))(
         DistributionMixin.predict_survival_function
     )
+
+    @available_if(_regressor_has("predict_interval"))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, confidence_level: float | None = None) -> FloatArray:
+        """Predict a range for every row, in units of the target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        confidence_level : float, default=None
+            Probability of what is promised, instead of that of the regressor.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            The inverse of both ends. What is promised of the transformed target holds for the target.
+        """
+        check_is_fitted(self)
+        ranges = self.regressor_.predict_interval(check_outer_features(self, X), confidence_level)
+        return bring_back(ranges, self._fitted_transformation())
+
+    @property
+    def tree_(self) -> IntervalTree:
+        """The tree of the regressor, if it is one, with values in units of the target."""
+        check_is_fitted(self)
+        tree = self.regressor_.tree_
+        nodes = tree.nodes.copy()
+        for name in ("value", "value_low", "value_high"):
+            nodes[name] = bring_back(nodes[name], self._fitted_transformation())
+        return IntervalTree(nodes, tree.saw_missing)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Importances of the regressor."""
+        check_is_fitted(self)
+        return self.regressor_.feature_importances_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

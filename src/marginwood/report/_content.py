@@ -14,7 +14,7 @@ from marginwood.losses import hinge_loss
 from marginwood.metrics import error_table
 from marginwood.metrics._summary import summarise
 from marginwood.metrics._tables import ErrorTable
-from marginwood.report._distributions import leaf_curves, survival_curves
+from marginwood.report._distributions import leaf_curves, predicted_ranges, survival_curves
 from marginwood.report._plain import number, numbers
 from marginwood.report._trees import node_tables
 from marginwood.report._tuning import candidates, error_curves, search_surface
@@ -28,7 +28,7 @@ N_WORST = 10
 N_FEATURES = 200  # in the table of features
 
 
-def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
+def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any]:
     """The whole content of a report on a fitted model and data with known intervals."""
     fitted = read(model)
     prediction = np.asarray(model.predict(X), np.float64)  # X as it came: a frame's names are checked here
@@ -68,7 +68,9 @@ def describe(model: Any, X: Any, y: Any) -> dict[str, Any]:
         "n_trees": len(trees),
         "trees": tables,
         "saw_missing": np.flatnonzero(trees[0].saw_missing).tolist() if trees else [],
-        "rows": _rows(X, y, prediction, error, split_on, kept) | {"worst": worst[error[worst] > 0].tolist()},
+        "rows": _rows(X, y, prediction, error, split_on, kept)
+        | {"worst": worst[error[worst] > 0].tolist(), "name": _row_names(row_names, len(y), kept)},
+        "ranges": predicted_ranges(fitted, given, y, kept),
         "survival": survival_curves(distribution, y),
         "leaf_curves": {} if fitted.tree is None else leaf_curves(fitted.tree, X, y),
         "curves": error_curves(fitted, X, y),
@@ -181,6 +183,15 @@ def _kept_rows(n_rows: int, n_features: int, worst: IntArray) -> tuple[IntArray,
     n_kept = min(n_rows, MAX_ROWS, max(1, MAX_CELLS // max(1, n_features)))
     spaced = np.linspace(0, n_rows - 1, n_kept).round().astype(np.int64)
     return (np.union1d(spaced, worst) if n_kept < n_rows else spaced), spaced
+
+
+def _row_names(names: Any, n_rows: int, kept: IntArray) -> list[str]:
+    """Names of the rows that the page holds; none if they have none."""
+    if names is None:
+        return []
+    if len(names) != n_rows:
+        raise ValueError(f"row_names: expected {n_rows} names, one per row of X, got {len(names)}.")
+    return [str(names[row]) for row in kept.tolist()]
 
 
 def _rows(

@@ -1,4 +1,4 @@
-"""Curves of a report: what is predicted for its rows, and what the rows of each leaf say."""
+"""Curves and ranges of a report: what is predicted for its rows, and what the rows of each leaf say."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from marginwood._drawing import survival_steps
+from marginwood._fitted import Fitted
 from marginwood._trees.table import IntervalTree
 from marginwood.distributions import turnbull
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
+from marginwood.metrics import interval_coverage
 from marginwood.report._plain import numbers
 
-__all__ = ["leaf_curves", "survival_curves"]
+__all__ = ["leaf_curves", "predicted_ranges", "survival_curves"]
 
 N_TIMES = 61
 MAX_LEAVES = 300  # with a curve
@@ -28,6 +30,23 @@ def survival_curves(distribution: Any, y: FloatArray) -> dict[str, Any] | None:
     times = np.linspace(low, high, N_TIMES)
     curves = np.round(distribution.sf(times), N_DIGITS)
     return {"times": numbers(times), "rows": curves.tolist(), "all": _steps(y, low, high)}
+
+
+def predicted_ranges(fitted: Fitted, X: Any, y: FloatArray, kept: IntArray) -> dict[str, Any] | None:
+    """The ranges of the rows of a page, and the shares of all intervals that ranges contain and meet."""
+    if not fitted.predicts("interval"):
+        return None
+    ranges = fitted.estimator.predict_interval(X)
+    coverage = interval_coverage(y, ranges)
+    model = getattr(fitted.estimator, "regressor_", fitted.estimator)  # of a transformed target
+    return {
+        "level": model.confidence_level,
+        "mode": model.mode,
+        "contain_rate": coverage.contain_rate,
+        "meet_rate": coverage.meet_rate,
+        "lower": numbers(ranges[kept, 0]),
+        "upper": numbers(ranges[kept, 1]),
+    }
 
 
 def leaf_curves(tree: IntervalTree, X: FloatArray, y: FloatArray) -> dict[str, Any]:

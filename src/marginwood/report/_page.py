@@ -22,13 +22,16 @@ __all__ = ["render", "write_report"]
 SCRIPTS = ("basics.js", "charts.js", "curves.js", "nodes.js", "tree.js", "page.js")
 
 
-def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, title: str = "") -> None:
+def write_report(
+    model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, title: str = "", row_names: Any = None
+) -> None:
     """Write a report on a fitted model: one HTML page, to be opened in a browser.
 
     It shows the tree (or the trees of a forest or of boosting), predictions against intervals, importances, errors by
     kind of censoring, scores of the ranking, how the model was tuned, a summary of the data, and warnings. Of a model
-    that predicts distributions it shows the curve of any row, and their scores; of a tree, what the rows of each leaf
-    say about the distribution of the target.
+    that predicts distributions it shows the curve of any row, and their scores; of one that predicts ranges, these and
+    how many intervals they contain and meet; of a tree, what the rows of each leaf say about the distribution of the
+    target.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, ti
         File to write; it appears whole or not at all.
     title : str, default=""
         What the page calls the data.
+    row_names : sequence of str, default=None
+        What the page calls the rows, beside their numbers.
 
     Examples
     --------
@@ -60,7 +65,7 @@ def write_report(model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, ti
     if not isinstance(title, str):
         raise TypeError(f"title: expected a string, got {title!r}.")
     check_place(path)
-    write_whole(path, render(describe(model, X, y) | {"title": title}).encode())
+    write_whole(path, render(describe(model, X, y, row_names) | {"title": title}).encode())
 
 
 def render(content: dict[str, Any]) -> str:

@@ -72,15 +72,24 @@ const rows = {
   upper: numbers(report.rows.upper),
   prediction: numbers(report.rows.prediction),
   error: numbers(report.rows.error),
+  rangeLower: report.ranges ? numbers(report.ranges.lower) : null,
+  rangeUpper: report.ranges ? numbers(report.ranges.upper) : null,
   place: new Map(report.rows.row.map((row, place) => [row, place])),
   values: new Map(Object.entries(report.rows.values).map(([feature, column]) => [Number(feature), numbers(column)])),
 };
 
+// The number of a row, and what it is called if rows have names.
+function nameRow(place) {
+  const name = report.rows.name[place];
+  return name ? `${rows.row[place]} (${name})` : String(rows.row[place]);
+}
+
 function describeRow(place) {
   const error = rows.error[place];
   const outcome = error === 0 ? "inside" : `outside by ${format(error)}`;
+  const range = rows.rangeLower ? `, range ${formatInterval(rows.rangeLower[place], rows.rangeUpper[place])}` : "";
   return (
-    `Row ${rows.row[place]}: predicted ${format(rows.prediction[place])}, interval ` +
+    `Row ${nameRow(place)}: predicted ${format(rows.prediction[place])}${range}, interval ` +
     `${formatInterval(rows.lower[place], rows.upper[place])}, ${outcome}.`
   );
 }

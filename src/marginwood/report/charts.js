@@ -51,6 +51,9 @@ function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTi
   if (yLabel) axis.append("text").attr("x", 0).attr("y", 11).attr("class", "label").text(yLabel);
 }
 
+// The finite ends of a row's predicted range; an infinite one runs to the edge.
+const rangeOf = (place) => (rows.rangeLower ? [rows.rangeLower[place], rows.rangeUpper[place]] : []);
+
 // Intervals upright, in the order of the prediction; an open end is an arrow, or runs to the edge where rows are dense.
 function drawPredictions(places) {
   const svg = byId("prediction-chart");
@@ -61,7 +64,7 @@ function drawPredictions(places) {
   const y = d3.scaleLinear(
     targetDomain(
       places,
-      Array.from(places, (place) => rows.prediction[place]),
+      Array.from(places, (place) => [rows.prediction[place], ...rangeOf(place)]).flat(),
     ),
     [height - bottom, top],
   );
@@ -80,11 +83,16 @@ function drawPredictions(places) {
   const isSparse = step >= 2.5;
   const marks = { inside: d3.path(), outside: d3.path() };
   const dots = d3.path();
+  const ranges = d3.path();
   const size = Math.min(3, Math.max(1.1, step / 3));
   places.forEach((place, rank) => {
     const at = x(rank),
       path = rows.error[place] > 0 ? marks.outside : marks.inside;
     const [floor, ceiling] = y.range();
+    if (rows.rangeLower) {
+      const [from, to] = rangeOf(place).map((end) => Math.max(ceiling, Math.min(floor, y(end))));
+      ranges.rect(at - step * 0.4, to, Math.max(step * 0.8, 0.6), Math.max(from - to, 1));
+    }
     const ends = [rows.lower[place], rows.upper[place]].map((end) => (Number.isFinite(end) ? y(end) : null));
     const known = ends.filter((end) => end !== null);
     const reach = 26,
@@ -109,6 +117,7 @@ function drawPredictions(places) {
     dots.arc(at, middle, size, 0, 2 * Math.PI);
   });
   const group = chart.append("g").attr("class", isSparse ? "intervals" : "intervals dense");
+  group.append("path").attr("class", "range").attr("d", ranges);
   group.append("path").attr("class", "inside").attr("d", marks.inside);
   group.append("path").attr("class", "outside").attr("d", marks.outside);
   group.append("path").attr("class", "dots").attr("d", dots);

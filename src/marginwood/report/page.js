@@ -177,11 +177,11 @@ function fillWorst(follow) {
   const worst = report.rows.worst.map((row) => rows.place.get(row));
   if (!worst.length) return;
   const link = (place) => {
-    if (!follow) return String(rows.row[place]);
+    if (!follow) return nameRow(place);
     const button = element(
       "button",
       { type: "button", class: "link", "aria-label": `Follow row ${rows.row[place]} through the tree` },
-      String(rows.row[place]),
+      nameRow(place),
     );
     button.onclick = () => follow(place);
     return button;
@@ -234,6 +234,23 @@ function fillImportances(find) {
     kind +
     (hidden ? ` ${plural(hidden, "smaller one")} left out.` : "") +
     (nOthers ? ` ${plural(nOthers, "feature")} at 0.` : "");
+}
+
+const PROMISES = {
+  contains: "contains the interval",
+  meets: "meets the interval",
+  lower: "bounds the interval from below",
+  upper: "bounds the interval from above",
+};
+
+function fillRanges() {
+  if (!report.ranges) return;
+  const { level, mode, contain_rate: contained, meet_rate: met } = report.ranges;
+  byId("range-key").hidden = false;
+  byId("ranges").hidden = false;
+  byId("ranges").textContent =
+    `The range of a row ${PROMISES[mode]} with a confidence of ${percent(level)}. Of these rows, ranges contain ` +
+    `${percent(contained)} of the intervals and meet ${percent(met)}.`;
 }
 
 function fillErrors() {
@@ -349,6 +366,7 @@ const survival = fillSurvival();
 const tree = fillTree();
 const redraws = [fillPredictions(tree.follow), survival.draw, fillCurves(), fillTuning()];
 fillImportances(tree.find);
+fillRanges();
 fillErrors();
 fillMoreScores();
 fillData();

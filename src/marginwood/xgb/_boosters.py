@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marginwood._support.extras import install_hint
+
 __all__ = ["booster_from_bytes", "booster_to_bytes", "import_xgboost"]
 
 OBJECTIVE = {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}
@@ -29,7 +31,7 @@ def import_xgboost() -> Any:
     try:
         import xgboost
     except ImportError as error:
-        raise ImportError('marginwood.xgb needs XGBoost: pip install "marginwood[xgboost]".') from error
+        raise ImportError(f"marginwood.xgb needs XGBoost: {install_hint('xgboost')}.") from error
     return xgboost
 
 

@@ -1,0 +1,162 @@
+"""Draw a model, with data or without, as PNG, SVG or PDF.
+
+Without data: tree (the default for a tree), importances, pruning (the path of subtrees) and search (errors by margin).
+With data: tree, with the intervals of every leaf; intervals (the default for other models), with predictions and, with
+--range, predicted ranges; dependence and quantiles, over --feature; survival, of the first rows; roc and calibration.
+
+Example:
+  marginwood plot tree.mw --out tree.svg
+  marginwood plot tree.mw train.csv --out tree.png
+  marginwood plot model.mw test.csv --kind intervals --range 0.9 --out ranges.png
+  marginwood plot forest.mw train.csv --kind dependence --feature depth --out depth.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from marginwood import plotting
+from marginwood._cli.data import Data, add_data, add_target, read_data_for
+from marginwood._cli.errors import UsageError
+from marginwood._cli.models import count, decimals
+from marginwood._cli.predict import level
+from marginwood._cli.tables import polars
+from marginwood._fitted import Fitted, read
+from marginwood._persistence import load_with_header
+from marginwood._support.files import check_place, write_whole
+
+FORMATS = ("png", "svg", "pdf")
+N_CURVES = 10
+DPI = 150
+
+log = logging.getLogger("marginwood")
+
+
+class Picture(NamedTuple):
+    """What there is to draw: the model, the rows, if there are any, their predictions, and the options."""
+
+    model: Any
+    fitted: Fitted
+    data: Data | None
+    prediction: Any
+    args: argparse.Namespace
+
+    @property
+    def rows(self) -> Data:
+        """The rows, of a kind of picture that needs them."""
+        if self.data is None:
+            raise UsageError(f"--kind {self.args.kind} needs data: marginwood plot MODEL DATA")
+        return self.data
+
+    def features(self, most: int | None = None) -> list[int]:
+        """Places of the features that the options name, up to so many."""
+        names = self.args.feature or []
+        unknown = [name for name in names if name not in self.rows.names]
+        if unknown or not names or (most is not None and len(names) > most):
+            count = "one feature" if most == 1 else "features"
+            raise UsageError(f"--feature: expected {count} among {', '.join(self.rows.names[:20])}; got {names}")
+        return [self.rows.names.index(name) for name in names]
+
+    def needs(self, what: str) -> None:
+        """Raise unless the model predicts distributions or the like."""
+        if not self.fitted.predicts(what):
+            raise UsageError(f"--kind {self.args.kind}: {self.fitted.name} does not predict a {what}")
+
+
+def _draw_tree(picture: Picture) -> Any:
+    args = picture.args
+    X, y = (None, None) if picture.data is None else (picture.data.X, picture.data.y)
+    return plotting.plot_tree(picture.model, X, y, max_depth=args.max_depth, decimals=args.decimals)
+
+
+def _draw_intervals(picture: Picture) -> Any:
+    rows, args = picture.rows, picture.args
+    ranges = x = None
+    if args.range:
+        picture.needs("interval")
+        ranges = picture.fitted.predict("interval", rows.X, args.range)
+    if args.feature:
+        (place,) = picture.features(most=1)
+        x = polars().Series(rows.names[place], rows.X[:, place])
+    axes = plotting.plot_intervals(rows.y, picture.prediction, ranges=ranges, x=x)
+    if getattr(picture.fitted.estimator, "func_", None) == "log":
+        drawn = np.concatenate([part.ravel() for part in (rows.y, picture.prediction, ranges) if part is not None])
+        drawn = drawn[(drawn > 0) & np.isfinite(drawn)]
+        axes.set(yscale="log", ylim=(0.8 * drawn.min(), 1.5 * drawn.max()))
+    return axes
+
+
+def _draw_dependence(picture: Picture) -> Any:
+    return plotting.plot_partial_dependence(picture.model, picture.rows.X, picture.features())
+
+
+def _draw_survival(picture: Picture) -> Any:
+    picture.needs("survival_function")
+    return plotting.plot_survival(picture.model, picture.rows.X[:N_CURVES])
+
+
+def _draw_quantiles(picture: Picture) -> Any:
+    picture.needs("quantile")
+    (place,) = picture.features(most=1)
+    return plotting.plot_quantiles(picture.model, picture.rows.X, place, y=picture.rows.y)
+
+
+def _draw_calibration(picture: Picture) -> Any:
+    picture.needs("distribution")
+    return plotting.plot_calibration(picture.rows.y, picture.fitted.predict("distribution", picture.rows.X))
+
+
+# What --kind may be.
+KINDS: dict[str, Callable[[Picture], Any]] = {
+    "tree": _draw_tree,
+    "importances": lambda picture: plotting.plot_importances(picture.model),
+    "pruning": lambda picture: plotting.plot_pruning_path(picture.model),
+    "search": lambda picture: plotting.plot_margin_heatmap(picture.model),
+    "intervals": _draw_intervals,
+    "dependence": _draw_dependence,
+    "survival": _draw_survival,
+    "quantiles": _draw_quantiles,
+    "roc": lambda picture: plotting.plot_roc(picture.rows.y, picture.prediction),
+    "calibration": _draw_calibration,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("model", metavar="MODEL", help="file of a model")
+    add_data(parser, optional=True)
+    parser.add_argument("--out", metavar="FILE", required=True, help="file to write: .png, .svg or .pdf")
+    parser.add_argument("--kind", choices=list(KINDS), help="what to draw (default: tree, or intervals)")
+    parser.add_argument("--feature", metavar="COL", nargs="+", action="extend", help="features to draw over")
+    parser.add_argument("--range", metavar="LEVEL", type=level, help="confidence of the ranges to draw")
+    parser.add_argument("--max-depth", metavar="N", type=count, help="cut the drawing of a tree below this depth")
+    parser.add_argument("--decimals", metavar="N", type=decimals, default=2, help="digits after the point (default: 2)")
+    add_target(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Read, draw, write."""
+    suffix = Path(args.out).suffix.removeprefix(".").lower()
+    if suffix not in FORMATS:
+        raise UsageError(f"--out: expected a file that ends in {', '.join(FORMATS)}, got {args.out}")
+    check_place(args.out)
+    model, header = load_with_header(args.model)
+    fitted = read(model)
+    args.kind = args.kind or ("tree" if fitted.tree is not None else "intervals")
+    data, prediction = None, None
+    if args.data is not None:
+        data = read_data_for(args, model, header)
+        prediction = model.predict(data.X)
+    axes = KINDS[args.kind](Picture(model, fitted, data, prediction, args))
+    buffer = io.BytesIO()
+    figure = axes.figure if hasattr(axes, "figure") else axes.figure_
+    figure.savefig(buffer, format=suffix, dpi=DPI)
+    write_whole(args.out, buffer.getvalue())
+    log.info("%s: written", args.out)
