@@ -20,6 +20,7 @@ from marginwood._core.split import MOVES_PER_LIMIT
 # 2**-52 of all its values is seven standard deviations of what adds up. That may be this share of a cost.
 SHARE = 1e-9
 NOISE = (2 * 2.0**-52 / SHARE) ** 2
+LARGEST = np.finfo(np.float64).max  # prefixes may reach any limit
 VALUE_SHARE = 1e-2  # and, squared, this share of it of the distances that a value is a mean of
 
 
@@ -172,7 +173,7 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code,
     n_samples = weights.shape[0]
     budget = MOVES_PER_LIMIT * n_ranks + 64
     n_afresh = 0
-    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
+    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, LARGEST)
     rankset.reset(ranks, n_ranks)
     minimum = hinge.empty_minimum(n_ranks)
     noise = Noise(0.0, 0.0, 0.0)
@@ -214,7 +215,7 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code,
 @kernel
 def solve_by_descent(ranks_of, points, weights, ranks, code, results):
     """The same in O(n log n), wherever the minimum goes; `points` hold the breakpoints as they are."""
-    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
+    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, LARGEST)
     costs = borrow(results.costs)
     values = borrow(results.values)
     moves = borrow(results.moves)
