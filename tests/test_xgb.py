@@ -21,11 +21,12 @@ from marginwood import (
     interval_mean_squared_error,
 )
 from marginwood.datasets import make_sine
-from marginwood.export import from_dict, to_dict
+from marginwood.export import from_dict, to_dict, to_sql
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
 from marginwood.xgb._data import Sample
 from marginwood.xgb._objective import typical_distance
+from marginwood.xgb._plan import make_plan
 from marginwood.xgb_dask import DaskXGBIntervalRegressor
 from strategies import LOSSES, informative_intervals, losses, margins
 
@@ -376,7 +377,7 @@ def test_names_of_other_libraries_are_told_in_fit(estimator):
 def test_an_objective_of_the_user_is_used_as_it_is():
     scale = typical_distance(y, None)
     named = regressor(loss="linear_hinge", margin=0.2)
-    factor = named._plan(Sample(y, None), 0).objective.factor
+    factor = make_plan(named, Sample(y, None), 0).objective.factor
     penalties = {"reg_lambda": float(factor), "min_child_weight": float(factor)}
     own = regressor(loss=IntervalObjective("linear_hinge", 0.2, scale, factor), **penalties)
     np.testing.assert_array_equal(own.fit(X, y).predict(X), named.fit(X, y).predict(X))
@@ -418,8 +419,9 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 @pytest.mark.parametrize("unit", [2.0**-33, 1e-4, 3.0, 2.0**33])
 def test_the_unit_of_the_target_does_not_matter(loss, unit):
     X, y = make_sine(random_state=0)
-    model = XGBIntervalRegressor(20, loss=loss, margin=0.1, gamma=0.01, reg_alpha=0.1, n_jobs=1).fit(X, y)
-    scaled = XGBIntervalRegressor(20, loss=loss, margin=0.1 * unit, gamma=0.01, reg_alpha=0.1, n_jobs=1)
+    parameters = {"loss": loss, "learning_rate": 0.3, "max_depth": 6, "gamma": 0.01, "reg_alpha": 0.1}
+    model = XGBIntervalRegressor(20, margin=0.1, **parameters).fit(X, y)
+    scaled = XGBIntervalRegressor(20, margin=0.1 * unit, **parameters)
     assert len(np.unique(model.predict(X))) > 50
     np.testing.assert_allclose(scaled.fit(X, y * unit).predict(X) / unit, model.predict(X), atol=0.02)
 
@@ -456,7 +458,7 @@ KINDS_OF_ROUNDS = {
 def test_the_rounds_are_those_of_xgboost(kind):
     model = regressor(n_iter_no_change=40, n_estimators=40, loss="linear_hinge", margin=0.2, **KINDS_OF_ROUNDS[kind])
     model.fit(X[:100], y[:100], weights[:100], X_val=X[100:], y_val=y[100:])
-    plan = model._plan(Sample(y[:100], weights[:100]), np.random.RandomState(0).randint(1, 2**31 - 1))
+    plan = make_plan(model, Sample(y[:100], weights[:100]), np.random.RandomState(0).randint(1, 2**31 - 1))
     make, options = (xgboost.QuantileDMatrix, {"max_bin": 256})
     if kind == "approx":
         make, options = (xgboost.DMatrix, {})
@@ -504,6 +506,13 @@ def test_zeros_of_dense_features_are_zeros_to_predict_whatever_comes():
     assert not model.zeros_are_missing_
     many = np.tile(features, (50, 1))  # more than one block
     np.testing.assert_array_equal(model.predict(sparse.csc_array(many)), model.predict(many))
+
+
+def test_a_model_whose_zeros_are_missing_is_not_exported():
+    features, targets = thin()
+    model = regressor().fit(sparse.csr_array(features), targets)
+    with pytest.raises(ValueError, match="model: it was trained on sparse features and takes zeros for missing"):
+        to_sql(model)
 
 
 def test_sparse_features_may_be_infinite_held_out_and_saved(tmp_path):
