@@ -80,4 +80,6 @@ def describe_choice(model: Any) -> str:
     else:
         stages = {"n_estimators": model.n_estimators_} if hasattr(model, "n_estimators_") else {}
         chosen = getattr(model, "best_params_", stages)
-    return ", ".join(f"{name} {value if isinstance(value, str) else f'{value:.4g}'}" for name, value in chosen.items())
+    return ", ".join(
+        f"{name} {f'{value:.4g}' if isinstance(value, int | float) else value}" for name, value in chosen.items()
+    )
