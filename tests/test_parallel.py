@@ -59,9 +59,9 @@ def grown(X, y, weights, margin, rules, *, by_descent=False, team=None):
     X, y, weights = np.ascontiguousarray(X[is_there]), y[is_there], weights[is_there]
     options = rules.options(*X.shape, weights.sum())._replace(by_descent=by_descent)
     limits = Target(y, team=team).at(margin)
-    return grow_tree(X, sort_features(X, team), limits, weights, rules.loss, options, 7, plain(X.shape[1]), team)[
-        0
-    ].tobytes()
+    orders = sort_features(X, team)
+    nodes, _ = grow_tree(X, orders, limits, weights, rules.loss, options, 7, plain(X.shape[1]), team)
+    return nodes.tobytes()
 
 
 @given(
