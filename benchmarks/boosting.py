@@ -4,10 +4,11 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+from sklearn.base import clone
 
 from benchmarks import measure
 from benchmarks.problems import MARGIN, simulate
-from marginwood import MaxMarginIntervalBoosting
+from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree
 
 LOSSES = ("linear_hinge", "squared_hinge")
 # Rows, rounds, and the largest ratio of times that is wanted.
@@ -58,6 +59,24 @@ def stage_times(settings):
         for loss in LOSSES:
             what = f"{loss}, n={len(problem.X):,} p={N_FEATURES} depth {max_depth}, {n_rounds} rounds"
             yield what, seconds[loss], seconds["aft"], wanted
+
+
+def thread_times(settings):
+    """Yield what was grown, and the seconds of two threads and of one: a tree, and boosting, for each loss."""
+    tree, booster = simulate(10**6 // settings.shrink, 10), simulate(10**5 // settings.shrink, N_FEATURES)
+    for loss in LOSSES:
+        models = {
+            "fit, depth 8": (MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=8), tree),
+            "boost, depth 6, 10 rounds": (
+                MaxMarginIntervalBoosting(10, loss=loss, margin=MARGIN, max_depth=6),
+                booster,
+            ),
+        }
+        for what, (model, (X, y, _)) in models.items():
+            tasks = {n_jobs: partial(clone(model).set_params(n_jobs=n_jobs).fit, X, y) for n_jobs in (2, 1)}
+            tasks[2]()
+            seconds = measure.best_times(tasks, settings.repeats)
+            yield f"{what}, {loss}, n={len(X):,} p={X.shape[1]}", seconds[2], seconds[1]
 
 
 def objective_times(settings):

@@ -124,15 +124,23 @@ def memory(settings):
     for n_samples, n_features in ((10**6, 10), (10**5, 100)):
         problem = simulate(n_samples // settings.shrink, n_features)
         for loss in LOSSES:
-            peak = measure.peak_memory(problem, MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=6))
-            work = f"memory of fit, {loss}, {_size(*problem.X.shape)} depth 6"
-            yield Row(work, "12 B per cell + 250 B per row", peak, _allowed_memory(problem.X), "B", 1.0)
+            for n_jobs in (None, 2):
+                tree = MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=6, n_jobs=n_jobs)
+                peak = measure.peak_memory(problem, tree)
+                work = f"memory of fit, {loss}, {_size(*problem.X.shape)} depth 6, {n_jobs or 1} threads"
+                yield Row(work, "12 B per cell + 250 B per row", peak, _allowed_memory(problem.X), "B", 1.0)
 
 
 def tune(settings):
     """Choosing loss, margin and pruning by cross-validation, in seconds."""
     for what, seconds, allowed in tuning.search_times(settings, LOSSES):
         yield Row(f"tune, {what}", "1 s", seconds, 1.0, "s", allowed)
+
+
+def threads(settings):
+    """One tree and boosting in two threads, in seconds; needs two idle cores."""
+    for what, seconds, reference in boosting.thread_times(settings):
+        yield Row(f"{what}, two threads", "one thread", seconds, reference, "s", 1 / 1.7)
 
 
 def boost(settings):
@@ -255,6 +263,7 @@ WORKS = {
         forest_threads,
         forest_survival,
         forest_memory,
+        threads,
         boost,
         objective,
         npmle,

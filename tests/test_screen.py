@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import reference
 from marginwood import MaxMarginIntervalTree
 from marginwood._core import hinge, samples, screen
-from marginwood._core.grow import make_scratch
+from marginwood._core.grow import make_scratch, make_shared
 from marginwood._core.jit import kernel
 from marginwood._core.order import sort_features
 from marginwood._core.problem import LOSS_CODES, Target
@@ -51,7 +51,7 @@ class Screened(NamedTuple):
 def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_leaf=1):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
     problem = Problem(X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], 0.0)
-    scratch = make_scratch(weights, 1, len(limits.in_order), 1)
+    scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
     scratch.screen.bounds[:] = -inf  # of another feature
     cost, path = screened(
         problem, scratch, (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf), share

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import reference
 from marginwood import MaxMarginIntervalTree
 from marginwood._core import hinge, samples, screen, split
-from marginwood._core.grow import make_scratch
+from marginwood._core.grow import make_scratch, make_shared
 from marginwood._core.jit import kernel
 from marginwood._core.nodes import NO_FEATURE
 from marginwood._core.order import sort_features
@@ -56,7 +56,7 @@ def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1, is_scr
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
     problem = Problem(X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], 0.0)
     stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
-    scratch = make_scratch(weights, 1, len(limits.in_order), 1)
+    scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
     scratch.points[:] = np.nan
     walked, in_budget, descended = sweep_both(problem, scratch, stretch, is_screened, TOLERANCE)
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from marginwood._baselines.cart import IntervalCART
+from marginwood._core.parallel import LEAST_CELLS
 from marginwood._solver import optimal_costs
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
@@ -36,12 +37,14 @@ def warmup() -> None:
     # Each of these outweighs all before it: the minimum swings too far for the first kernels of solver and tree.
     ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1, -1)
     swinging = 4.0 ** np.arange(40)
+    many = make_sine(LEAST_CELLS // 2 + 1, 2, random_state=0)  # rows enough for threads
     for loss in ("linear_hinge", "squared_hinge"):
         tree = MaxMarginIntervalTree(loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0)
         tree.fit(X, y).decision_path(X)
         optimal_costs(y[:, 0], y[:, 1], loss=loss)
         optimal_costs(ends, ends, loss=loss, sample_weight=swinging)
         MaxMarginIntervalTree(loss=loss, max_depth=1).fit(np.arange(40.0)[:, None], ends, swinging)
+        MaxMarginIntervalTree(loss=loss, max_depth=2, n_jobs=2).fit(*many)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction
         forest = MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)

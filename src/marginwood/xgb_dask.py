@@ -181,7 +181,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
             obj=plan.objective,
             custom_metric=plan.metric,
             early_stopping_rounds=plan.patience,
-            verbose_eval=False,
+            verbose_eval=bool(plan.verbose),
         )
         self.zeros_are_missing_ = False
         self.n_features_in_ = X.shape[1]

@@ -257,9 +257,11 @@ def _make(name: str, cls: type[Any], options: dict[str, Any], defaults: dict[str
 def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str], **columns: Any) -> Any:
     """Fit a model, with feature names, such that Ctrl-C stops it at once; columns are further arguments, or None."""
     given = {name: column for name, column in columns.items() if column is not None}
-    if hasattr(model, "n_jobs"):
+    # From few rows these two are grown in the thread that calls them.
+    is_plain = isinstance(model, MaxMarginIntervalTree | MaxMarginIntervalBoosting)
+    if hasattr(model, "n_jobs") and not is_plain:
         model.fit(X, y, **given)
-    else:  # it has no threads of its own, and a kernel cannot be interrupted in this one
+    else:  # a kernel cannot be interrupted in this thread
         list(run_in_threads(lambda _: model.fit(X, y, **given), [0]))
     return name_features(model, names)
 

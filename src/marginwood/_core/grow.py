@@ -4,6 +4,8 @@ A node is a stretch of rows in every feature's order and a stretch of the limits
 stretches stably, so nothing is sorted again.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from marginwood._core import frontier, partition, rankset
@@ -11,7 +13,7 @@ from marginwood._core.jit import borrow, filling, folded, inner, kernel
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import SAMPLE_DTYPE, centre_of
-from marginwood._core.screen import borrow_screen, make_screen
+from marginwood._core.screen import borrow_screen, make_pulls, make_screen
 from marginwood._core.search import (
     DESCENDING,
     NOT_PRICED,
@@ -28,23 +30,36 @@ from marginwood._core.search import (
 from marginwood._core.split import make_path, path_row
 
 
-def make_scratch(weights, n_features, n_limits, max_leaves):
-    """Fresh scratch for `grow`; memory that no node needs is never touched."""
+class Shared(NamedTuple):
+    """Room for growing one tree, by sample: nodes that are grown side by side have none in common."""
+
+    samples: np.ndarray
+    goes_left: np.ndarray
+    pulls: np.ndarray
+
+
+def make_shared(weights):
+    """Fresh room for samples of these weights."""
     n_samples = len(weights)
     samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
-    for field in ("lower_rank", "upper_rank", "lower", "upper"):
-        samples[field] = 0  # finite, because limits that are not there count 0 times their breakpoint
+    words = samples.view(np.float64).reshape(n_samples, -1)
+    words[:, :-1] = 0.0  # finite, because limits that are not there count 0 times their breakpoint
     samples["weight"] = weights
+    return Shared(samples, np.empty(n_samples, dtype=np.uint8), make_pulls(n_samples))
+
+
+def make_scratch(shared, n_features, n_samples, n_limits, max_leaves):
+    """Fresh scratch for a node and all that is below it; memory that no node needs is never touched."""
     return Scratch(
-        samples=samples,
+        samples=shared.samples,
         points=np.empty((n_limits + rankset.N_SENTINELS, 2)),
         ranks=rankset.make_rank_set(n_limits),
-        goes_left=np.empty(n_samples, dtype=np.uint8),
+        goes_left=shared.goes_left,
         spare=np.empty(max(n_samples, n_limits), dtype=np.int32),
         spare_breakpoints=np.empty(n_limits),
         features=np.empty(n_features, dtype=np.int64),
         random=np.empty(1, dtype=np.uint64),
-        screen=make_screen(n_samples),
+        screen=make_screen(shared.pulls, n_samples),
         frontier=frontier.make_frontier(max_leaves),
     )
 
@@ -56,8 +71,18 @@ def root_of(problem, seed):
     return Place(0, 0, 0, n_samples, 0, n_limits, weight, centre, 0.0, np.uint64(seed))
 
 
+def count_leaves(options, place):
+    """How many leaves there may be below a place."""
+    max_leaves = (place.stop - place.start) // options.min_samples_leaf + 1
+    if options.max_leaf_nodes > 0:
+        max_leaves = min(max_leaves, options.max_leaf_nodes)
+    if options.max_depth - place.depth < 31:
+        max_leaves = min(max_leaves, 2 ** (options.max_depth - place.depth))
+    return max_leaves
+
+
 @folded
-def _write(row, place, best):
+def write(row, place, best):
     """Fill the row of a node as a leaf."""
     row["threshold"], row["feature"] = NO_FEATURE, NO_FEATURE
     row["children_left"], row["children_right"], row["missing_go_to_left"] = LEAF, LEAF, 0
@@ -68,13 +93,13 @@ def _write(row, place, best):
 
 
 @folded
-def _may_split(options, depth, n_samples):
+def may_split(options, depth, n_samples):
     least = max(options.min_samples_split, 2 * options.min_samples_leaf)
     return depth < options.max_depth and n_samples >= least
 
 
 @inner
-def _wait(scratch, options, place, node, split, n_pending):
+def wait(scratch, options, place, node, split, n_pending):
     """Put a node on the frontier if its split is worth it or not yet priced; returns how many are there."""
     decrease = node.optimum.cost - split.cost
     priority = decrease if options.max_leaf_nodes > 0 else np.float64(place.node)
@@ -105,37 +130,38 @@ def _threshold(X, path, order, feature, n_left):
 
 
 @folded
-def _divide(problem, scratch, options, item, row, n_nodes):
-    """Carry out the split of a pending node: fill its row and partition its stretches."""
+def divide(problem, scratch, options, item, row, n_nodes):
+    """Carry out the split of a pending node, but for the orders: fill its row and partition its limits.
+
+    Returns the places of its children, and whether one of them may be split again: then the orders must be partitioned.
+    """
     start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
     order, depth = problem.orders[feature], item["depth"] + 1
     n_missing = n_missing_in(problem.X, order, start, stop, feature)
     path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
     row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
-    goes_left, spare = scratch.goes_left, scratch.spare
+    goes_left = scratch.goes_left
     left_weight, right_weight = partition.mark(order, path, n_left, goes_left, problem.weights)
     row["missing_go_to_left"] = path.missing_left if n_missing > 0 else left_weight > right_weight
     first, last, split, value = item["limit_start"], item["limit_stop"], start + n_left, row["value"]
     middle = partition.partition_limits(
-        problem.limits, problem.breakpoints, (first, last), goes_left, spare, scratch.spare_breakpoints
+        problem.limits, problem.breakpoints, (first, last), goes_left, scratch.spare, scratch.spare_breakpoints
     )
-    if _may_split(options, depth, max(n_left, stop - split)):
-        partition.partition_orders(problem.orders, start, stop, goes_left, spare)
     seeds = seed_of_child(item["seed"], np.uint64(0)), seed_of_child(item["seed"], np.uint64(1))
     left = Place(n_nodes, depth, start, split, first, middle, left_weight, item["left_centre"], value, seeds[0])
     right = Place(n_nodes + 1, depth, split, stop, middle, last, right_weight, item["right_centre"], value, seeds[1])
-    return left, right
+    return left, right, may_split(options, depth, max(n_left, stop - split))
 
 
 @folded
-def _borrow_problem(problem, loss):
+def borrow_problem(problem, loss):
     X, orders, limits, breakpoints, weights, _, margin = problem
     return Problem(borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights), loss, margin)
 
 
 @folded
-def _borrow_scratch(scratch):
+def borrow_scratch(scratch):
     samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, screen, waiting = scratch
     return Scratch(
         borrow(samples), borrow(points), borrow(ranks), borrow(goes_left), borrow(spare),
@@ -148,37 +174,40 @@ def _borrow_scratch(scratch):
 def grow(problem, loss, options, scratch, nodes, place, n_nodes, n_pending):
     """Grow a tree into the table `nodes` from the place of its root; returns how many nodes there are, and are pending.
 
-    None is pending when the tree is complete; otherwise the first must be priced by descent, and growth goes on from
-    there.
+    None is pending when the tree is complete. Otherwise the first must be priced by descent, or has too many rows, and
+    growth goes on from there.
     """
-    problem, scratch, nodes = _borrow_problem(problem, loss), _borrow_scratch(scratch), borrow(nodes)
+    problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
     left = right = place
     n_fresh = 1 if n_nodes == 0 else 0
     while True:
         for side in range(n_fresh):
             place = right if side else left
             centre, reach, best = open_place(problem, scratch, place)
-            _write(nodes[n_nodes], place, best)
+            write(nodes[n_nodes], place, best)
             n_nodes += 1
-            if best.cost == 0 or not _may_split(options, place.depth, place.stop - place.start):
+            if best.cost == 0 or not may_split(options, place.depth, place.stop - place.start):
                 continue
             node = prepare(problem, scratch, place, centre, reach, best)
             if best.cost > node.tolerance:
                 split = search(problem, scratch, options, place, node, WALKING)
-                n_pending = _wait(scratch, options, place, node, split, n_pending)
+                n_pending = wait(scratch, options, place, node, split, n_pending)
         if n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
             return n_nodes, np.int64(0)
-        if scratch.frontier.pending[scratch.frontier.slots[0]]["feature"] == NOT_PRICED:
+        item = scratch.frontier.pending[scratch.frontier.slots[0]]
+        if item["feature"] == NOT_PRICED or item["stop"] - item["start"] > options.largest:
             return n_nodes, n_pending
         item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
         n_pending, n_fresh = n_pending - 1, 2
-        left, right = _divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
+        left, right, goes_on = divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
+        if goes_on:
+            partition.partition_orders(problem.orders, left.start, right.stop, scratch.goes_left, scratch.spare)
 
 
 @kernel
 def price_by_descent(problem, loss, options, scratch, nodes, n_pending):
     """Price the splits of the first pending node by descent; returns how many nodes are pending then."""
-    problem, scratch, nodes = _borrow_problem(problem, loss), _borrow_scratch(scratch), borrow(nodes)
+    problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
     item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
     row = nodes[item["node"]]
     weight, value = row["weighted_n_node_samples"], row["value"]
@@ -188,4 +217,20 @@ def price_by_descent(problem, loss, options, scratch, nodes, n_pending):
     centre, reach, best = open_place(problem, scratch, place)
     node = prepare(problem, scratch, place, centre, reach, best)
     split = search(problem, scratch, options, place, node, DESCENDING)
-    return _wait(scratch, options, place, node, split, n_pending - 1)
+    return wait(scratch, options, place, node, split, n_pending - 1)
+
+
+def is_priced(scratch):
+    """Whether the first pending node is."""
+    waiting = scratch.frontier
+    return waiting.pending[waiting.slots[0]]["feature"] != NOT_PRICED
+
+
+def grow_on(arguments, place, n_nodes, n_pending):
+    """Grow, and price by descent what must be; a node that is pending then has too many rows."""
+    *_, scratch, _ = arguments
+    n_nodes, n_pending = grow(*arguments, place, n_nodes, n_pending)
+    while n_pending > 0 and not is_priced(scratch):
+        n_pending = price_by_descent(*arguments, n_pending)
+        n_nodes, n_pending = grow(*arguments, place, n_nodes, n_pending)
+    return n_nodes, n_pending

@@ -167,40 +167,67 @@ def make_workspace(n):
     return Workspace(keys.view(np.float64), keys, words, spare, np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64))
 
 
-def sort_features(X):
+def sort_features(X, team=None):
     """Flagged order of every feature: an int32 array of shape (n_features, n_samples)."""
     orders = np.empty(X.shape[::-1], dtype=np.int32)
-    _sort_columns(X, orders, *make_workspace(len(X)))
+
+    def sort(features):
+        workspace = make_workspace(len(X))
+        for first, last in features:
+            _sort_columns(X, orders, first, last, workspace)
+
+    n_features = len(orders)
+    if team is None:
+        sort([(0, n_features)])
+    else:
+        team.map(sort, [(feature, feature + 1) for feature in range(n_features)])
     return orders
 
 
 @filling
-def _sort_columns(X, orders, values, keys, words, spare, counts):
+def _sort_columns(X, orders, first, last, workspace):
+    values, keys, words, spare, counts = workspace
     X = borrow(X)
     orders = borrow(orders)
     values = borrow(values)
     words = borrow(words)
-    n_samples, n_features = X.shape
-    for feature in range(n_features):
+    n_samples = X.shape[0]
+    for feature in range(first, last):
         for i in range(n_samples):
             values[i] = X[i, feature]
             words[i] = np.uint64(i)
         argsort(keys, words, spare, counts)
-        last = np.nan
+        last_value = np.nan
         for i in range(n_samples):
             sample = np.int32(words[i] & LOW_HALF)
             value = X[sample, feature]
-            same = value == last or (value != value and last != last and i > 0)
+            same = value == last_value or (value != value and last_value != last_value and i > 0)
             orders[feature, i] = sample if same else sample | NEW_VALUE
-            last = value
+            last_value = value
 
 
-def sort_limits(intervals, is_exact):
+# The lists of limits: their kind, and whether they are of un-censored rows, of which a list holds both limits.
+LISTS = (0, False), (1, False), (0, True)
+
+
+def sort_limits(intervals, is_exact, team=None):
     """Three lists of finite limits, sorted, each with its values: lower, upper, and both of un-censored rows."""
-    limits = np.empty(2 * len(intervals), dtype=np.int32)
-    breakpoints = np.empty(2 * len(intervals))
-    a, b, c = _sort_limits(intervals, is_exact, limits, breakpoints, *make_workspace(len(intervals)))
-    return [(limits[entries], breakpoints[entries]) for entries in (slice(a), slice(a, b), slice(b, c))]
+    lists = [None] * len(LISTS)
+
+    def sort(some):
+        workspace = make_workspace(len(intervals))
+        for i in some:
+            room = len(intervals) * (2 if LISTS[i][1] else 1)
+            limits = np.empty(room, dtype=np.int32)
+            breakpoints = np.empty(room)
+            n_limits = _sort_limits(intervals, is_exact, *LISTS[i], limits, breakpoints, workspace)
+            lists[i] = limits[:n_limits], breakpoints[:n_limits]
+
+    if team is None:
+        sort(range(len(LISTS)))
+    else:
+        team.map(sort, range(len(LISTS)))
+    return lists
 
 
 @inner
@@ -219,25 +246,22 @@ def _collect(limits, is_exact, exact, values, words):
 
 
 @filling
-def _sort_limits(intervals, is_exact, limits, breakpoints, values, keys, words, spare, counts):
-    """Fill the lists, one after the other; return where they end."""
+def _sort_limits(intervals, is_exact, kind, exact, limits, breakpoints, workspace):
+    """Fill one of the lists; returns how many limits it has."""
+    values, keys, words, spare, counts = workspace
     intervals = borrow(intervals)
     limits = borrow(limits)
     breakpoints = borrow(breakpoints)
     words = borrow(words)
-    ends = (0, 0, 0)
-    stop = 0
-    for kind, exact in ((0, False), (1, False), (0, True)):
-        n_limits = _collect(intervals[:, kind], is_exact, exact, values, words)
-        argsort(keys, words[:n_limits], spare[:n_limits], counts)
-        for i in range(n_limits):
-            sample = np.int64(words[i] & LOW_HALF)
-            for twin in range(2 if exact else 1):
-                limits[stop] = 2 * sample + kind + twin
-                breakpoints[stop] = intervals[sample, kind]
-                stop += 1
-        ends = ends[1], ends[2], stop
-    return ends
+    n_rows = _collect(intervals[:, kind], is_exact, exact, values, words)
+    argsort(keys, words[:n_rows], spare[:n_rows], counts)
+    n_twins = 2 if exact else 1
+    for i in range(n_rows):
+        sample = np.int64(words[i] & LOW_HALF)
+        for twin in range(n_twins):
+            limits[n_twins * i + twin] = 2 * sample + kind + twin
+            breakpoints[n_twins * i + twin] = intervals[sample, kind]
+    return n_twins * n_rows
 
 
 def merge_limits(limits_a, values_a, limits_b, values_b):

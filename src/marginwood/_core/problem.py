@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.grow import grow, make_scratch, price_by_descent, root_of
+from marginwood._core import parallel
+from marginwood._core.grow import count_leaves, grow_on, make_scratch, make_shared, root_of
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
 from marginwood._core.optimum import solve
@@ -44,9 +45,9 @@ class Target:
     rows of `is_exact`, by default those whose ends are equal.
     """
 
-    def __init__(self, intervals, is_exact=None):
+    def __init__(self, intervals, is_exact=None, team=None):
         is_exact = intervals[:, 0] == intervals[:, 1] if is_exact is None else is_exact
-        self._lower, self._upper, self._exact = lists = sort_limits(intervals, is_exact)
+        self._lower, self._upper, self._exact = lists = sort_limits(intervals, is_exact, team)
         self._reach, self._farthest = _reaches(*(values for _, values in lists))
 
     def at(self, margin):
@@ -134,27 +135,16 @@ def subsample(orders, limits, weights):
     return kept_orders, limits._replace(in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits])
 
 
-def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
+def grow_tree(X, orders, limits, weights, loss, options: Options, seed, team=None):
     """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up. Returns the node table."""
     weights, weight_unit = scaled(weights)
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
     problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, None, limits.margin)
-    max_leaves = orders.shape[1] // options.min_samples_leaf + 1
-    if options.max_leaf_nodes > 0:
-        max_leaves = min(max_leaves, options.max_leaf_nodes)
-    if options.max_depth < 31:
-        max_leaves = min(max_leaves, 2**options.max_depth)
-    scratch = make_scratch(weights, X.shape[1], len(limits.in_order), max_leaves)
     mantissa, weight_exponent = np.frexp(weight_unit)
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
-    nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    arguments = problem, LOSS_CODES[loss], options._replace(min_decrease=float(least)), scratch, nodes
-    root = root_of(problem, seed)
-    n_nodes, n_pending = grow(*arguments, root, 0, 0)
-    while n_pending > 0:
-        n_nodes, n_pending = grow(*arguments, root, n_nodes, price_by_descent(*arguments, n_pending))
-    nodes = nodes[:n_nodes].copy()
+    options = options._replace(min_decrease=float(least))
+    nodes = _grow(problem, LOSS_CODES[loss], options, root_of(problem, seed), team)
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
     nodes["impurity"] = in_units(nodes["impurity"], weight_unit, limits.exponent, power)
@@ -164,3 +154,16 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed):
     if not len(limits.in_order):
         nodes["value"] = limits.default
     return nodes
+
+
+def _grow(problem, loss, options, root, team):
+    """The node table in the units of the problem, by a team if there is one and it is worth its while."""
+    shared = make_shared(problem.weights)
+    if team is not None and problem.orders.size >= parallel.LEAST_CELLS:
+        return parallel.Growth(team, problem, loss, options, shared).grow(root)
+    max_leaves = count_leaves(options, root)
+    n_features, n_samples = problem.orders.shape
+    scratch = make_scratch(shared, n_features, n_samples, len(problem.limits), max_leaves)
+    nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
+    n_nodes, _ = grow_on((problem, loss, options, scratch, nodes), root, 0, 0)
+    return nodes[:n_nodes].copy()

@@ -52,19 +52,20 @@ class Screen(NamedTuple):
     bounds: np.ndarray
 
 
-def make_screen(n_samples):
-    """Room for this many samples."""
+def make_screen(pulls, n_splits):
+    """Room for the bounds of this many splits."""
     return Screen(
-        pulls=_make_groups(2 * n_samples),
+        pulls=pulls,
         totals=np.empty(2 * GROUP),
         running=np.empty(2 * GROUP),
         sums=np.empty((2 * GROUP, BLOCK)),
-        bounds=np.empty(n_samples),
+        bounds=np.empty(n_splits),
     )
 
 
-def _make_groups(n_groups):
-    """Room for groups, two in each line of the cache: a sample's pulls lie in one."""
+def make_pulls(n_samples):
+    """Room for the pulls of samples: groups, two in each line of the cache, so that a sample's lie in one."""
+    n_groups = 2 * n_samples
     room = np.empty((n_groups + 2) * GROUP)  # up to seven numbers are skipped
     start = (-room.ctypes.data % CACHE_LINE) // room.itemsize
     return room[start : start + n_groups * GROUP].reshape(n_groups, GROUP)
@@ -217,32 +218,58 @@ def _bound(room, width, loss, distances, bounds):
 
 
 @inner
+def _bound_block(room, order, path, start, loss, distances, bounds):
+    """Fill the bounds of the splits from a position on, infinity where there is none; returns how many, up to BLOCK."""
+    bounds = borrow(bounds)
+    width = min(BLOCK, path.last + 1 - start)
+    if path.missing_left and start < path.n_missing:
+        width = min(width, path.n_missing - start)  # the rows of a block are neighbours
+    row = path_row(path, start)
+    n_groups = 1 if loss.code == SQUARED else 2
+    for group in range(n_groups):
+        _add_up(room, order, row, width, group, n_groups)
+    _bound(room, width, loss, distances, bounds)
+    for i in range(width):
+        u = np.uint64(i)
+        if order[np.uint64(row) + u] >= 0 or start + i < path.first:
+            bounds[u] = np.inf
+    return width
+
+
+@inner
 def screen(room, order, path, loss, distances, price):
     """Fill the bounds of a path; return it with only the splits from the first to the last that may cost less.
 
     If none may, or there is none, the first comes after the last.
     """
-    bounds = borrow(room.bounds)
     order = borrow(order)
     room = borrow_screen(room)
     first = path.last + 1
     last = path.last
     start = 0
-    n_groups = 1 if loss.code == SQUARED else 2
     room.running[:] = 0.0
     while start <= path.last:
-        stop = min(start + BLOCK, path.last + 1)
-        if path.missing_left and start < path.n_missing:
-            stop = min(stop, path.n_missing)  # the rows of a block are neighbours
-        row = path_row(path, start)
-        for group in range(n_groups):
-            _add_up(room, order, row, stop - start, group, n_groups)
-        _bound(room, stop - start, loss, distances, bounds[start:stop])
-        for position in range(start, stop):
-            at = np.uint64(position)
-            if order[np.uint64(row + position - start)] >= 0 or position < path.first:
-                bounds[at] = np.inf
-            elif not bounds[at] >= price:
-                first, last = min(first, position), position
-        start = stop
+        bounds = room.bounds[start:]
+        width = _bound_block(room, order, path, start, loss, distances, bounds)
+        for i in range(width):
+            if not bounds[np.uint64(i)] >= price:
+                first, last = min(first, start + i), start + i
+        start += width
     return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last)
+
+
+@inner
+def least_bound(room, order, path, loss, distances):
+    """The least bound of a path, minus infinity if one is no number; `room` need hold those of a block only."""
+    order = borrow(order)
+    room = borrow_screen(room)
+    least = np.inf
+    start = 0
+    room.running[:] = 0.0
+    while start <= path.last:
+        width = _bound_block(room, order, path, start, loss, distances, room.bounds)
+        for i in range(width):
+            bound = room.bounds[np.uint64(i)]
+            least = min(least, bound if bound == bound else -np.inf)
+        start += width
+    return least

@@ -57,7 +57,8 @@ class Problem(NamedTuple):
 class Options(NamedTuple):
     """When to stop; `max_leaf_nodes` of 0 means no bound, and growth in depth rather than best first.
 
-    With `by_descent` all splits are priced in the way that is otherwise the last resort.
+    With `by_descent` all splits are priced in the way that is otherwise the last resort. Nodes of more rows than
+    `largest` are left to the caller.
     """
 
     max_depth: int
@@ -67,6 +68,7 @@ class Options(NamedTuple):
     min_decrease: float
     max_features: int
     by_descent: bool = False
+    largest: int = 2**31 - 1
 
 
 class Scratch(NamedTuple):
@@ -173,7 +175,7 @@ def n_missing_in(X, order, start, stop, feature):
 
 
 @folded
-def _draw(features, random, n_drawn):
+def draw(features, random, n_drawn):
     """The next feature, without replacement, by an xorshift generator."""
     state = random[0]
     state ^= state << np.uint64(13)
@@ -264,7 +266,7 @@ def search(problem, scratch, options, place, node, way):
         if options.max_features < n_features:
             if n_tried >= options.max_features and best.n_left > 0:
                 break
-            feature = _draw(scratch.features, scratch.random, i)
+            feature = draw(scratch.features, scratch.random, i)
         n_missing = varying(problem, place, feature)
         if n_missing < 0:
             continue

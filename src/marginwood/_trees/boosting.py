@@ -22,7 +22,7 @@ from marginwood._base import (
 from marginwood._support.checks import check_count, check_number, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
-from marginwood._trees.growing import SortedRows
+from marginwood._trees.growing import SortedRows, make_team
 from marginwood._trees.rules import Rules
 from marginwood._trees.stages import Fitted, StagePath, grow_stages
 from marginwood._trees.tree import MaxMarginIntervalTree
@@ -81,6 +81,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         Share by which the validation loss must fall to count as fallen.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
+    n_jobs : int, default=None
+        Number of threads that grow each stage from many rows; None for one unless a ``joblib.parallel_config`` says
+        otherwise, -1 for all processors. The model is the same for any number.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     warm_start : bool, default=False
@@ -141,6 +144,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         validation_fraction: float = 0.1,
         tol: float = 1e-4,
         random_state: Any = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
         warm_start: bool = False,
     ) -> None:
@@ -158,6 +162,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.validation_fraction = validation_fraction
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start
 
@@ -203,9 +208,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
-        rows = SortedRows(training.weighted())
-        init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(rows.rows), [])
-        trees, train_score, validation_score = self._boost(rows, rules, validation, init, kept, seed)
+        training = training.weighted()
+        init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(training), [])
+        with make_team(self.n_jobs, training.X) as team:
+            rows = SortedRows(training, team=team)
+            trees, train_score, validation_score = self._boost(rows, rules, validation, init, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
             del trees[np.argmin(validation_score) + 1 :]
         self.init_ = init

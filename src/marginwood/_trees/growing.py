@@ -7,36 +7,47 @@ often a bootstrap drew it; rows of factor 0 are left out.
 
 from __future__ import annotations
 
-import copy
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 
 from marginwood._base import Rows
+from marginwood._core import parallel
 from marginwood._core.anchor import anchor_values
 from marginwood._core.order import sort_features
 from marginwood._core.problem import LOSS_CODES, Limits, Target, grow_tree, subsample
+from marginwood._support.team import Team
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
 from marginwood.intervals import BoolArray, FloatArray
 
-__all__ = ["Nodes", "SortedRows", "grow", "grow_unpruned"]
+__all__ = ["Nodes", "SortedRows", "grow", "grow_unpruned", "make_team"]
 
 Nodes = npt.NDArray[np.void]
+
+
+def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team | None]:
+    """A team of joblib's `n_jobs` threads for trees on these rows; none for one thread, or if that is as fast."""
+    n_threads = effective_n_jobs(n_jobs)
+    return Team(n_threads) if n_threads > 1 and X.size >= parallel.LEAST_CELLS else nullcontext()
 
 
 class SortedRows:
     """Checked rows, sorted once for all trees that are grown from them; threads may share them.
 
-    With ``is_shared=False`` the first tree uses the orders up, which saves their copy.
+    With ``is_shared=False`` the first tree uses the orders up, which saves their copy. A team of threads, if there is
+    one, sorts the rows and grows the trees.
     """
 
-    def __init__(self, rows: Rows, *, is_shared: bool = True) -> None:
+    def __init__(self, rows: Rows, *, is_shared: bool = True, team: Team | None = None) -> None:
         self.X, intervals, self.weight = rows
         self.rows = rows
-        self.orders = sort_features(self.X)
-        self.target = Target(intervals)
+        self.team = team
+        self.orders = sort_features(self.X, team)
+        self.target = Target(intervals, team=team)
         self.saw_missing: BoolArray = np.isnan(self.X.max(axis=0))
         self._is_shared = is_shared
         self._limits: tuple[float, Limits] | None = None
@@ -46,8 +57,9 @@ class SortedRows:
 
     def with_target(self, intervals: FloatArray, is_exact: BoolArray) -> SortedRows:
         """The same rows with other intervals; those of `is_exact` have no margin."""
-        other = copy.copy(self)  # it shares the spare orders, too
-        other.target = Target(intervals, is_exact)
+        other = SortedRows.__new__(SortedRows)
+        vars(other).update(vars(self))  # with the spare orders, too
+        other.target = Target(intervals, is_exact, self.team)
         other._limits = None
         return other
 
@@ -76,7 +88,7 @@ class SortedRows:
             self._spares.append(orders)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_spares": []}
+        return vars(self) | {"_spares": [], "team": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # joblib's processes and Dask hand over read-only arrays, for which kernels would be compiled anew.
@@ -124,7 +136,7 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
             # Nothing is known of the rows drawn: the best constant of all rows.
             return grow(rows, rules._replace(min_samples_split=len(weight) + 1), seed)
     options = rules.options(orders.shape[1], rows.X.shape[1], weight.sum())
-    nodes = grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed)
+    nodes = grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed, rows.team)
     if draw is None:
         rows.return_orders(orders)
     if rules.anchor > 0:

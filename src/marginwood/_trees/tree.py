@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
-from marginwood._trees.growing import SortedRows, grow, grow_unpruned
+from marginwood._trees.growing import SortedRows, grow, grow_unpruned, make_team
 from marginwood._trees.pruning import PrunableMixin, SubtreePath
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, OptimumReader
@@ -50,6 +50,9 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
+    n_jobs : int, default=None
+        Number of threads that grow a tree from many rows; None for one unless a ``joblib.parallel_config`` says
+        otherwise, -1 for all processors. The tree is the same for any number.
 
     Attributes
     ----------
@@ -102,6 +105,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         ccp_alpha: float = 0.0,
         anchor: float = 0.0,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.loss = loss
         self.margin = margin
@@ -114,6 +118,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         self.ccp_alpha = ccp_alpha
         self.anchor = anchor
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginIntervalTree:
@@ -135,9 +140,11 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         """
         rules = self._rules()
         X = check_features(self, X, reset=True)
-        rows = SortedRows(check_rows(X, y, sample_weight).weighted(), is_shared=False)
+        checked = check_rows(X, y, sample_weight).weighted()
         self.max_features_ = rules.options(len(X), X.shape[1], 1.0).max_features
-        self.tree_ = IntervalTree(grow(rows, rules, self._seed()), rows.saw_missing)
+        with make_team(self.n_jobs, X) as team:
+            rows = SortedRows(checked, is_shared=False, team=team)
+            self.tree_ = IntervalTree(grow(rows, rules, self._seed()), rows.saw_missing)
         return self
 
     def _rules(self) -> Rules:

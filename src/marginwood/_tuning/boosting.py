@@ -185,7 +185,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         return self._make_grid(booster, axes, np.arange(1, n_stages + 1))
 
     def _refit_params(self) -> dict[str, Any]:
-        return {"n_iter_no_change": None}
+        return {"n_iter_no_change": None, "n_jobs": self.n_jobs}
 
     def staged_predict(self, X: Any) -> Iterator[FloatArray]:
         """Predict after every stage of the best estimator.

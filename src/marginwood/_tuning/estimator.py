@@ -10,6 +10,7 @@ from typing import Any
 from warnings import WarningMessage, catch_warnings, simplefilter
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +27,7 @@ from marginwood._base import (
 from marginwood._support.checks import check_choice, is_integer
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
+from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.journal import Journal, digest
 from marginwood._tuning.margins import check_margins
@@ -159,10 +161,13 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
     def _refit(self, estimator: Any, rows: Rows) -> Any:
         """The chosen estimator, fitted to all rows."""
         best = clone(estimator).set_params(**self.best_params_, **self._refit_params())
-        if hasattr(best, "n_jobs"):  # it makes threads itself, by joblib, whose settings belong to this thread
+        if isinstance(best, MaxMarginIntervalForest):  # joblib grows it, whose settings belong to this thread
             warnings = _fit_and_record(best, rows)
         else:  # in a thread, so that it can be interrupted
+            if hasattr(best, "n_jobs"):
+                best.n_jobs = effective_n_jobs(self.n_jobs)
             ((_, warnings),) = run_in_threads(lambda best: _fit_and_record(best, rows), [best])
+            best.set_params(**self._refit_params())
         for warning in warnings:
             if not str(warning.message).startswith("y: "):  # the search has said that already
                 warn(str(warning.message), warning.category)

@@ -161,6 +161,9 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     def _draws(self) -> bool:
         return self.max_features is not None
 
+    def _refit_params(self) -> dict[str, Any]:
+        return {"n_jobs": self.n_jobs}
+
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
         tree = MaxMarginIntervalTree(
             max_depth=self.max_depth,
