@@ -47,7 +47,14 @@ def stage_times(settings):
         problem = simulate(n_samples // settings.shrink, N_FEATURES)
         tasks = {
             loss: partial(
-                MaxMarginIntervalBoosting(n_rounds, loss=loss, margin=MARGIN, max_depth=max_depth).fit,
+                MaxMarginIntervalBoosting(
+                    n_rounds,
+                    loss=loss,
+                    margin=MARGIN,
+                    max_depth=max_depth,
+                    subsample=1.0,
+                    n_iter_no_change=None,
+                ).fit,
                 problem.X,
                 problem.y,
             )
