@@ -134,11 +134,19 @@ def best_constant(limits, weights, loss):
     return best._replace(value=value, low=low, high=high, cost=float(cost))
 
 
-def subsample(orders, limits, weights):
+def subsample(orders, limits, weights, team=None):
     """Orders and limits of the samples of positive weight; the arguments stay as they are."""
     n_kept = np.count_nonzero(weights)
     kept_orders = np.empty((len(orders), n_kept), dtype=np.int32)
-    keep_orders(orders, weights, kept_orders)
+
+    def keep(features):
+        for one in features:
+            keep_orders(orders[one], weights, kept_orders[one])
+
+    if team is None:
+        keep([slice(None)])
+    else:
+        team.map(keep, [slice(feature, feature + 1) for feature in range(len(orders))])
     kept, breakpoints = np.empty_like(limits.in_order), np.empty_like(limits.breakpoints)
     n_limits = keep_limits(limits.in_order, limits.breakpoints, weights, kept, breakpoints)
     return kept_orders, limits._replace(in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits])
