@@ -305,19 +305,20 @@ def test_where_nothing_can_be_learned_the_library_predicts_a_constant():
 
 
 def test_the_library_follows_the_number_of_rows_and_features():
-    limits = np.arange(9.0)
-    names = [name for name, _ in auto_models(limits, 3, 100, None)]
+    intervals = np.column_stack([np.arange(9.0), np.full(9, np.inf)])
+    names = [name for name, _ in auto_models(intervals, 3, 100, None)]
     assert names[0] == "constant"
-    assert {"linear", "tree", "boosting-third"} < set(names)
-    small = dict(auto_models(limits, 1, 1, None))
-    assert not {"linear", "tree", "boosting-third"} & set(small)
+    assert {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} < set(names)
+    assert "kernel" not in dict(auto_models(intervals, 3, 10**5, None))
+    small = dict(auto_models(intervals, 1, 1, None))
+    assert not {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} & set(small)
     assert small["boosting"].margin == 1.0
-    assert dict(auto_models(limits, 3, 100, 4))["linear"].cv.get_n_splits() == 4
+    assert dict(auto_models(intervals, 3, 100, 4))["linear"].cv.get_n_splits() == 4
 
 
 def test_a_library_without_xgboost_has_no_such_model(monkeypatch):
     monkeypatch.setattr("marginwood._ensemble.library.find_spec", lambda _: None)
-    assert "xgboost" not in dict(auto_models(np.arange(9.0), 3, 100, None))
+    assert "xgboost" not in dict(auto_models(np.arange(18.0).reshape(9, 2), 3, 100, None))
 
 
 def test_groups_reach_the_searches_inside():
@@ -352,6 +353,18 @@ def test_plots_and_partial_dependence_read_the_mixture():
     model = learn()
     assert plot_importances(model) is not None
     assert plot_partial_dependence(model, X, [0]) is not None
+
+
+def test_the_table_is_drawn_with_weights_and_scores():
+    from marginwood.plotting import plot_leaderboard
+
+    model = learn([CONSTANT, TREE], FAR_X, FAR_Y)
+    ax = plot_leaderboard(model)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["tree", "constant"]
+    assert [bar.get_width() for bar in ax.patches] == [1.0, 0.0]
+    assert [text.get_text() for text in ax.texts] == [f"score {score:.4g}" for score in model.leaderboard_.scores]
+    with pytest.raises(TypeError, match="model: expected an IntervalSuperLearner, got MaxMarginIntervalTree"):
+        plot_leaderboard(clone(TREE[1]).fit(X, Y))
 
 
 @pytest.fixture

@@ -14,9 +14,18 @@ import logging
 from sklearn.model_selection import GroupKFold
 
 from marginwood._cli.chunks import add_chunks, fit_chunks
-from marginwood._cli.data import add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
 from marginwood._cli.errors import UsageError
-from marginwood._cli.models import N_FOLDS, add_model, add_wrappers, fit_model, given_options, make_model, wrap
+from marginwood._cli.models import (
+    N_FOLDS,
+    add_model,
+    add_wrappers,
+    fit_model,
+    given_options,
+    inner_verbosity,
+    make_model,
+    wrap,
+)
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 
@@ -29,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     add_target(parser)
     add_features(parser)
+    add_categories(parser)
     add_rows(parser)
     add_chunks(parser)
     add_model(parser)
@@ -40,14 +50,14 @@ def run(args: argparse.Namespace) -> None:
     if args.groups and not (args.distribution or args.ranges):
         raise UsageError("--groups matter to folds: use them with --distribution or --ranges, or with marginwood tune")
     cv = GroupKFold(N_FOLDS) if args.groups else N_FOLDS
-    model = wrap(make_model(args.model, given_options(args), verbose=int(not args.quiet)), args, cv)
+    model = wrap(make_model(args.model, given_options(args), verbose=inner_verbosity(args)), args, cv)
     check_place(args.out)
     if args.chunk_rows is not None:
         model, notes = fit_chunks(model, args)
         save(model, args.out, notes=notes)
         log.info("%s: saved", args.out)
         return
-    data = read_data(args)
+    data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     log.info("%s: saved, D2 on the training data %.3f", args.out, model.score(data.X, data.y))

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import LARGEST_SEED, Rows
 from marginwood._paths import Path
@@ -21,18 +23,22 @@ from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.intervals import LARGEST_LIMIT, FloatArray
-from marginwood.losses import Loss, breakpoints, hinge_loss
+from marginwood.losses import Loss, breakpoints, hinge_loss, optimal_constant
 
-__all__ = ["Fitted", "StagePath", "grow_stages"]
+__all__ = ["Fitted", "StagePath", "first_prediction", "grow_stages"]
 
 
 class Fitted:
-    """Rows and what the stages so far predict for them, counted from the first prediction, `init`."""
+    """Rows and what the stages so far predict for them, counted from the first prediction, `init`.
 
-    def __init__(self, data: Rows, init: float, margin: float) -> None:
+    That is one number, or one for every row.
+    """
+
+    def __init__(self, data: Rows, init: float | FloatArray, margin: float) -> None:
         self.X, intervals, self.weight = data
-        self.centred = self.residual = intervals - init
-        self.starts = breakpoints(intervals, margin) - init
+        first = np.reshape(init, (-1, 1))
+        self.centred = self.residual = intervals - first
+        self.starts = breakpoints(intervals, margin) - first
         self.prediction = np.zeros(len(self.X))
         self.total_weight = self.weight.sum()
 
@@ -48,6 +54,22 @@ class Fitted:
         """Weighted mean of the loss."""
         losses = hinge_loss(self.starts, self.prediction, loss=loss)
         return float((self.weight * losses).sum() / self.total_weight)
+
+
+def first_prediction(booster: Any, training: Rows) -> Any:
+    """The best constant at the margin of a booster, or its `init`, fitted."""
+    _, intervals, weight = training
+    if booster.init is None:
+        return optimal_constant(intervals, loss=booster.loss, margin=booster.margin_, sample_weight=weight).value
+    known = getattr(booster.categorical_features, "categories", getattr(booster, "categories_", None))
+    if known is not None or booster.monotonic_cst is not None:
+        raise ValueError("init: expected None beside categories and monotonic_cst, which it would not obey.")
+    weighted = {}
+    if has_fit_parameter(booster.init, "sample_weight"):
+        weighted["sample_weight"] = weight
+    elif (weight != weight[0]).any():
+        raise ValueError(f"init: a {type(booster.init).__name__} takes no sample_weight, and rows differ in theirs.")
+    return clone(booster.init).fit(training.X, intervals, **weighted)
 
 
 def grow_stages(
@@ -74,13 +96,13 @@ def grow_stages(
         if n_drawn < len(intervals):
             random.seed(stage_seed)
             draw = random.permutation(len(intervals)) < n_drawn
-        nodes = grow(rows.with_target(fitted.residual, is_exact), rules, stage_seed, draw)
+        nodes, subsets = grow(rows.with_target(fitted.residual, is_exact), rules, stage_seed, draw)
         with np.errstate(over="ignore"):
             for field in ("value", "value_low", "value_high"):
                 nodes[field] *= booster.learning_rate
         tree = copy.copy(prototype)
         tree.random_state = stage_seed
-        tree.tree_ = IntervalTree(nodes, rows.saw_missing)
+        tree.tree_ = IntervalTree(nodes, rows.saw_missing, subsets)
         fitted.add(tree)
         yield tree
 
@@ -94,20 +116,21 @@ class StagePath(Path):
         self._rows = rows
         self._booster = copy.copy(booster)
         self._booster.n_features_in_ = rows.X.shape[1]
-        self._booster.init_ = booster._best_constant(rows.rows)
+        self._booster._start(rows.rows)
         self._booster.estimators_ = []
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
         """The predictions after every stage."""
         booster = self._booster
         seed = check_random_state(booster.random_state).randint(1, LARGEST_SEED)
-        fitted = Fitted(self._rows.rows, booster.init_, booster.margin)
+        fitted = Fitted(self._rows.rows, booster._first(self._rows.X), booster.margin_)
+        first = booster._first(X)
         total = np.zeros(len(X))
         booster.estimators_ = []
-        for tree in grow_stages(booster, self._rows, booster._rules(), fitted, seed):
+        for tree in grow_stages(booster, self._rows, booster._rules(booster.margin_), fitted, seed):
             booster.estimators_.append(tree)
             total += tree.tree_.predict(X)
-            yield booster.init_ + total
+            yield first + total
 
     def model(self, step: int) -> Any:
         """The booster of the first stages."""
