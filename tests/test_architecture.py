@@ -23,7 +23,7 @@ LAYERS = (
     {"metrics"},
     {"_categories"},
     {"_base"},
-    {"_validation", "_paths", "_predictive"},
+    {"_effects", "_validation", "_paths", "_predictive"},
     {"_trees", "_linear", "xgb"},
     {"_baselines", "xgb_dask"},
     {"_tuning"},

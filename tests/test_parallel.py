@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
 from marginwood._core import parallel
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree
+from marginwood._core.problem import Target, grow_tree, plain
 from marginwood._support.team import Team
 from marginwood._trees import growing
 from marginwood._trees.rules import Rules
@@ -59,7 +59,9 @@ def grown(X, y, weights, margin, rules, *, by_descent=False, team=None):
     X, y, weights = np.ascontiguousarray(X[is_there]), y[is_there], weights[is_there]
     options = rules.options(*X.shape, weights.sum())._replace(by_descent=by_descent)
     limits = Target(y, team=team).at(margin)
-    return grow_tree(X, sort_features(X, team), limits, weights, rules.loss, options, 7, team).tobytes()
+    orders = sort_features(X, team)
+    nodes, _ = grow_tree(X, orders, limits, weights, rules.loss, options, 7, plain(X.shape[1]), team)
+    return nodes.tobytes()
 
 
 @given(

@@ -30,22 +30,22 @@ STUMP = node_table((0, 1.5, 1, 2, 0), A_LEAF, A_LEAF)
     ("value", "leaf"), [(1.5, 1), (np.nextafter(1.5, 2), 2), (-inf, 1), (inf, 2), (-0.0, 1), (nan, 2)]
 )
 def test_a_row_goes_left_up_to_the_threshold(value, leaf):
-    assert apply(STUMP, np.array([[value]])).tolist() == [leaf]
+    assert apply(STUMP, np.array([[value]]), None).tolist() == [leaf]
 
 
 def test_nan_goes_where_the_node_sends_it():
     nodes = node_table((0, 1.5, 1, 2, 1), A_LEAF, A_LEAF)
-    assert apply(nodes, np.array([[nan], [9.0]])).tolist() == [1, 2]
+    assert apply(nodes, np.array([[nan], [9.0]]), None).tolist() == [1, 2]
 
 
 def test_a_threshold_of_infinity_parts_nan_from_all_numbers():
     nodes = node_table((0, inf, 1, 2, 0), A_LEAF, A_LEAF)
-    assert apply(nodes, np.array([[-inf], [inf], [nan]])).tolist() == [1, 1, 2]
+    assert apply(nodes, np.array([[-inf], [inf], [nan]]), None).tolist() == [1, 1, 2]
 
 
 def test_a_lone_root_is_every_rows_leaf_at_depth_zero():
     nodes = node_table(A_LEAF)
-    assert apply(nodes, np.array([[nan], [1.0]])).tolist() == [0, 0]
+    assert apply(nodes, np.array([[nan], [1.0]]), None).tolist() == [0, 0]
     assert depths(nodes).tolist() == [0]
 
 
@@ -79,7 +79,7 @@ def test_a_path_as_long_as_the_tree_is_deep_takes_as_many_steps():
 
 
 def test_no_rows_reach_no_leaves():
-    assert apply(STUMP, np.empty((0, 1))).shape == (0,)
+    assert apply(STUMP, np.empty((0, 1)), None).shape == (0,)
 
 
 def test_every_row_is_walked_as_in_python():
@@ -87,7 +87,7 @@ def test_every_row_is_walked_as_in_python():
     X = rng.choice([-inf, -1.0, 0.0, 0.5, 1.0, inf, nan], size=(200, 3))
     y = np.repeat(rng.normal(size=200), 2).reshape(-1, 2)
     nodes = MaxMarginIntervalTree().fit(X, y).tree_.nodes
-    leaves = apply(nodes, X)
+    leaves = apply(nodes, X, None)
     for x, leaf in zip(X, leaves, strict=True):
         node = nodes[0]
         at = 0

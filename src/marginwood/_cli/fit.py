@@ -14,7 +14,7 @@ import logging
 from sklearn.model_selection import GroupKFold
 
 from marginwood._cli.chunks import add_chunks, fit_chunks
-from marginwood._cli.data import add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import (
     N_FOLDS,
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     add_target(parser)
     add_features(parser)
+    add_categories(parser)
     add_rows(parser)
     add_chunks(parser)
     add_model(parser)
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
         save(model, args.out, notes=notes)
         log.info("%s: saved", args.out)
         return
-    data = read_data(args)
+    data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     log.info("%s: saved, D2 on the training data %.3f", args.out, model.score(data.X, data.y))

@@ -11,6 +11,7 @@ from contextlib import suppress
 import numpy as np
 
 from marginwood._core import wide
+from marginwood._core.categories import NUMBERS
 from marginwood._core.grow import count_leaves, grow_on, is_priced, make_scratch, price_by_descent
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.screen import BLOCK, make_screen
@@ -36,7 +37,7 @@ class Part:
 
 
 class Growth:
-    """A tree while a team grows it."""
+    """A tree while a team grows it; its features hold numbers and may have any effect."""
 
     def __init__(self, team, problem, loss, options, shared):
         n_features, n_rows = problem.orders.shape
@@ -45,6 +46,7 @@ class Growth:
         self.orders = problem.orders
         self.options = options._replace(largest=self.largest)
         self.start = problem, loss, self.options
+        self.whole = problem, loss, NUMBERS, self.options  # what a thread needs that works alone
         self.shared = shared
 
     def grow(self, root):
@@ -59,7 +61,7 @@ class Growth:
         if place.stop - place.start <= self.largest:
             max_leaves = count_leaves(self.options, place)
             nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-            n_nodes, _ = grow_on((*self.start, self._make_scratch(place, max_leaves), nodes), place, 0, 0)
+            n_nodes, _ = grow_on((*self.whole, self._make_scratch(place, max_leaves), nodes), place, 0, 0)
             part.nodes = nodes[:n_nodes].copy()
             return
         scratch = self._make_scratch(place, 1)
@@ -67,7 +69,7 @@ class Growth:
         found = self._search(place, scratch, part.nodes)
         n_pending = wide.push_node(self.options, scratch, place, *found, 0)
         if n_pending > 0 and not is_priced(scratch):
-            n_pending = price_by_descent(*self.start, scratch, part.nodes, n_pending)
+            n_pending = price_by_descent(*self.whole, scratch, part.nodes, n_pending)
         if n_pending == 0:
             return
         part.sides = Part(), Part()
@@ -88,7 +90,7 @@ class Growth:
         while places:
             for place, found in zip(places, self._search_all(places, nodes), strict=True):
                 n_pending = wide.push_node(self.options, scratch, place, *found, n_pending)
-            arguments = *self.start, scratch, nodes
+            arguments = *self.whole, scratch, nodes
             n_nodes, n_pending = grow_on(arguments, root, n_nodes + len(places), n_pending)
             places = []
             if n_pending > 0:

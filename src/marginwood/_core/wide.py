@@ -14,7 +14,6 @@ from marginwood._core.optimum import Optimum
 from marginwood._core.screen import least_bound
 from marginwood._core.search import (
     NOT_PRICED,
-    WALKING,
     Node,
     begin_draws,
     draw,
@@ -24,7 +23,7 @@ from marginwood._core.search import (
     try_path,
     varying,
 )
-from marginwood._core.split import Split, make_path
+from marginwood._core.split import WALKING, Split, free, make_path
 
 
 class Opened(NamedTuple):
@@ -76,7 +75,7 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
 
 @folded
 def _path_of(options, place, path):
-    return make_path(path[0], place.start, place.stop, path[1], path[2], options.min_samples_leaf)
+    return make_path(path[0], place.start, place.stop, path[1], path[2], options.min_samples_leaf, free())
 
 
 @filling

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
     BLOCK,
@@ -19,12 +19,14 @@ from marginwood._base import (
     check_features,
     check_rows,
 )
+from marginwood._categories import count_categories
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_choice, check_count, check_number, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows, make_team
 from marginwood._trees.rules import Rules
-from marginwood._trees.stages import Fitted, StagePath, grow_stages
+from marginwood._trees.stages import Fitted, StagePath, first_prediction, grow_stages
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._validation import (
     BOOSTER_NAMES,
@@ -34,7 +36,7 @@ from marginwood._validation import (
     hold_out,
 )
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import Loss, optimal_constant, quartile_distance
+from marginwood.losses import Loss, quartile_distance
 
 __all__ = ["MaxMarginIntervalBoosting"]
 
@@ -76,6 +78,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     init : estimator, default=None
         A model of intervals for the first prediction, such as `L1IntervalRegressionCV`: the stages learn what it leaves
         open. None for the best constant.
@@ -118,6 +125,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     Examples
     --------
@@ -152,6 +161,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         max_features: int | float | str | None = None,
         subsample: float = 0.5,
         anchor: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         init: Any = None,
         n_iter_no_change: int | None = 30,
         validation_fraction: float = 0.2,
@@ -171,6 +182,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.max_features = max_features
         self.subsample = subsample
         self.anchor = anchor
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.init = init
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
@@ -227,7 +240,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             self._start(training)
         kept = self.estimators_ if is_resumed else []
         with make_team(self.n_jobs, training.X) as team:
-            rows = SortedRows(training, team=team)
+            rows = SortedRows(training, count_categories(self.categories_), team=team)
             trees, train_score, validation_score = self._boost(rows, validation, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
             del trees[np.argmin(validation_score) + 1 :]
@@ -241,19 +254,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
 
     def _start(self, training: Rows) -> None:
         """Find the margin and the first prediction."""
-        intervals, weight = training.intervals, training.weight
         is_auto = isinstance(self.margin, str)
-        self.margin_ = MARGIN * quartile_distance(intervals) if is_auto else float(self.margin)
-        if self.init is None:
-            best = optimal_constant(intervals, loss=self.loss, margin=self.margin_, sample_weight=weight)
-            self.init_ = best.value
-            return
-        weighted = {}
-        if has_fit_parameter(self.init, "sample_weight"):
-            weighted["sample_weight"] = weight
-        elif (weight != weight[0]).any():
-            raise ValueError(f"init: a {type(self.init).__name__} takes no sample_weight, and rows differ in theirs.")
-        self.init_ = clone(self.init).fit(training.X, intervals, **weighted)
+        self.margin_ = MARGIN * quartile_distance(training.intervals) if is_auto else float(self.margin)
+        self.init_ = first_prediction(self, training)
 
     def _first(self, X: FloatArray) -> float | FloatArray:
         """The prediction before the first stage: one number, or one for every row."""
@@ -262,11 +265,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         return np.asarray(self.init_.predict(X), dtype=np.float64)
 
     def _boost(
-        self,
-        rows: SortedRows,
-        validation: Rows | None,
-        kept: list[MaxMarginIntervalTree],
-        seed: int,
+        self, rows: SortedRows, validation: Rows | None, kept: list[MaxMarginIntervalTree], seed: int
     ) -> tuple[list[MaxMarginIntervalTree], list[float], list[float]]:
         """Walk through the stages that are there and grow more, until there are enough or validation says stop."""
         if len(kept) > self.n_estimators:
@@ -279,7 +278,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         train_score: list[float] = []
         validation_score: list[float] = []
         with progress_bar("stages", self.n_estimators, verbose=self.verbose) as advance:
-            for tree in grow_stages(self, rows, self._rules(self.margin_), fitted, seed, kept):
+            rules = self._rules(self.margin_)._replace(monotonic_cst=effects_of(self))
+            for tree in grow_stages(self, rows, rules, fitted, seed, kept):
                 trees.append(tree)
                 train_score.append(fitted.mean_loss(self.loss))
                 advance()
@@ -314,11 +314,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             anchor=self.anchor,
+            monotonic_cst=self.monotonic_cst,
         ).checked()
 
-    @staticmethod
-    def _prepare(rows: Rows) -> SortedRows:
-        return SortedRows(rows.weighted())
+    def _prepare(self, rows: Rows) -> SortedRows:
+        return SortedRows(rows.weighted(), count_categories(self.categorical_features.categories))
 
     def _fit_path(self, rows: SortedRows, values: FloatArray) -> StagePath:
         return StagePath(self, rows, values)

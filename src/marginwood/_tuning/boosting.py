@@ -61,6 +61,11 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     init : estimator, default=None
         A model of intervals for the first prediction, fitted for every candidate and fold; None for the best constant.
     n_iter_no_change : int, default=30
@@ -107,6 +112,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     See Also
     --------
@@ -140,6 +147,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         max_features: int | float | str | None = AUTO,
         subsample: float = 0.5,
         anchor: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         init: Any = None,
         n_iter_no_change: int | None = 30,
         random_state: Any = None,
@@ -162,6 +171,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         self.max_features = max_features
         self.subsample = subsample
         self.anchor = anchor
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.init = init
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
@@ -196,6 +207,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
             init=self.init,
             n_iter_no_change=self.n_iter_no_change,
             random_state=seed,
+            **self._of_features(),
             **given,
         )
         return self._make_grid(booster, axes, np.arange(1, n_stages + 1))

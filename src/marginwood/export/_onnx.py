@@ -62,7 +62,7 @@ def to_onnx(model: Any) -> Any:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
         raise ImportError(f"to_onnx needs ONNX: {install_hint('onnx')}.") from error
-    fitted = read(model, expected=EXPECTED).untransformed("to_onnx")
+    fitted = read(model, expected=EXPECTED).untransformed("to_onnx").of_numbers("to_onnx")
     if hasattr(fitted.estimator, "coef_"):
         constants = {"weights": fitted.estimator.coef_, "intercept": np.array(fitted.estimator.intercept_)}
         nodes = [

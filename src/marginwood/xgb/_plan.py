@@ -7,6 +7,7 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_count, check_positive
 from marginwood._support.notices import warn
 from marginwood._validation import check_early_stopping
@@ -50,6 +51,7 @@ def make_plan(model: Any, sample: Sample, seed: int) -> Plan:
     if weight is not None:
         _check_weights(model, weight)
     objective = _objective(model, sample)
+    effects = effects_of(model)
     best = optimal_constant(intervals, loss=objective.loss, margin=objective.margin, sample_weight=weight)
     params = {
         **{name: getattr(model, name) for name in PASSED_ON},
@@ -58,6 +60,7 @@ def make_plan(model: Any, sample: Sample, seed: int) -> Plan:
         "seed": seed,
         "disable_default_eval_metric": True,
         "nthread": count_threads(model),
+        **({} if effects is None else {"monotone_constraints": effects}),
         **check_xgb_params(model.xgb_params, model.get_params(deep=False)),
     }
     if objective is not model.loss:
