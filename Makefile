@@ -5,13 +5,15 @@ PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types bench paper clean
+.PHONY: help demo test lint types docs linkcheck bench paper clean
 
 help:
 	@echo "make demo    train a tree on simulated data from the command line, print it and its scores, save demo.png"
 	@echo "make test    lint, types and all tests"
 	@echo "make lint    ruff: rules and format"
 	@echo "make types   mypy"
+	@echo "make docs    the site, in build/docs: every example is run, and warnings are errors"
+	@echo "make linkcheck  whether what the site links to is there; needs the network"
 	@echo "make bench   measure against other libraries"
 	@echo "make paper   the paper's experiments, on the data sets in \$$MARGINWOOD_DATA or on simulations; hours, resumable"
 	@echo "make clean   remove .venv and everything generated"
@@ -29,6 +31,14 @@ lint: .venv/.installed-test
 types: .venv/.installed-test
 	$(PY) -m mypy
 
+# The pages' own blocks are run by the tests first: they print what the pages say.
+docs: .venv/.installed-docs,test
+	$(PY) -m pytest -q tests/test_docs.py tests/test_readme.py
+	$(PY) -m sphinx --fail-on-warning --keep-going -d build/doctrees docs build/docs
+
+linkcheck: .venv/.installed-docs,test
+	$(PY) -m sphinx -b linkcheck -d build/doctrees docs build/linkcheck
+
 bench: .venv/.installed-bench
 	$(PY) -m benchmarks
 
@@ -36,7 +46,7 @@ paper: .venv/.installed-bench
 	$(PY) -m benchmarks.paper
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist demo.png
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/generated docs/stories demo.png
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per set of extras: pip runs again only when pyproject.toml changes.

@@ -1,6 +1,6 @@
 """Grow a forest on a Dask cluster of two processes, kill one of them meanwhile, and compare with the forest grown here.
 
-Needs the extra: ``pip install "marginwood[dask]"``.
+Needs the extra: ``pip install ".[dask]"``.
 """
 
 import logging

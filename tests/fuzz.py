@@ -23,7 +23,7 @@ from marginwood._core import prefixes  # noqa: E402
 from marginwood._core.anchor import anchor_values  # noqa: E402
 from marginwood._core.nodes import LEAF, parents  # noqa: E402
 from marginwood._core.order import sort_features  # noqa: E402
-from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, scaled  # noqa: E402
+from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, plain, scaled  # noqa: E402
 from marginwood._core.prune import SQUARED_DISTANCE, path_losses  # noqa: E402
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set  # noqa: E402
 from marginwood._core.samples import centre_of  # noqa: E402
@@ -223,7 +223,7 @@ def grow_nodes(problem, by_descent):
     """The node table of a tree."""
     X, y, weights, loss, margin, max_depth, min_samples_leaf, _ = problem
     options = Options(max_depth, 2, min_samples_leaf, 0, 0.0, X.shape[1], by_descent)
-    return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1)
+    return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, plain(X.shape[1]))[0]
 
 
 def parted(X, rows, node):
@@ -281,7 +281,8 @@ def check_anchors(problem, nodes):
     power, limits, weight = POWERS[problem.loss], limits_of(problem), exact(problem.anchor)
     nodes = nodes.copy()
     target = Target(problem.y).at(problem.margin)
-    anchor_values(nodes, problem.X, target, problem.weights, LOSS_CODES[problem.loss], problem.anchor)
+    signs = plain(problem.X.shape[1]).signs
+    anchor_values(nodes, None, problem.X, target, problem.weights, LOSS_CODES[problem.loss], problem.anchor, signs)
     places = [(0, np.arange(len(problem.y)))]
     while places:
         node, rows = places.pop()
@@ -321,7 +322,7 @@ def check_pruning(problem, nodes):
         missed = [(max(intervals[row][0] - value, value - intervals[row][1], 0), row) for row in rows_of[idx]]
         losses.append(sum(Fraction(float(problem.weights[row])) * Fraction(miss) ** 2 for miss, row in missed))
     found = path_losses(
-        nodes, path.leaf_from, len(path.alphas), problem.X, problem.y, problem.weights, SQUARED_DISTANCE
+        nodes, None, path.leaf_from, len(path.alphas), problem.X, problem.y, problem.weights, SQUARED_DISTANCE
     )
     for alpha in [*path.alphas.tolist(), *geometric_means(path.alphas).tolist()]:
         step, best, kept, leaves = path.at(alpha), {}, {}, {}

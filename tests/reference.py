@@ -5,7 +5,7 @@ cost is a sum over limits, a minimum is the best of every point where it can lie
 """
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import inf, isfinite, isnan
 from typing import NamedTuple
 
@@ -161,6 +161,25 @@ def rules(column):
             yield threshold, missing_left, (column <= threshold) | (is_missing & bool(missing_left))
         if values and missing_left is False:
             yield inf, False, ~is_missing
+
+
+def subsets(column):
+    """Every way to split a column of categories, in which NaN counts as one more: the rows that go left."""
+    groups = [column == code for code in sorted(set(column[~np.isnan(column)].tolist()))]
+    if np.isnan(column).any():
+        groups.append(np.isnan(column))
+    for size in range(1, len(groups)):
+        for chosen in combinations(groups[:-1], size):  # the last group goes right: the mirror image is the same split
+            yield np.any(chosen, axis=0)
+
+
+def least_cost_of_subsets(column, limits, loss):
+    """The least cost of a split of categories; infinite if there is none."""
+    costs = [inf]
+    for goes_left in subsets(column):
+        sides = [[limit for row in np.flatnonzero(side) for limit in limits[row]] for side in (goes_left, ~goes_left)]
+        costs.append(sum(minimum(side, loss).cost for side in sides))
+    return min(costs)
 
 
 def best_split(columns, limits, loss, parent, min_samples_leaf=1):

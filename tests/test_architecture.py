@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "marginwood"
 
 # The rooms, from the ground up. A room may import itself and the rooms of lower layers, and nothing else.
 LAYERS = (
-    {"_support", "_core", "_version"},
+    {"_version"},
+    {"_support", "_core"},
     {"_mistakes"},
     {"intervals"},
     {"losses"},
@@ -22,7 +23,7 @@ LAYERS = (
     {"metrics"},
     {"_categories"},
     {"_base"},
-    {"_validation", "_paths", "_predictive"},
+    {"_effects", "_validation", "_paths", "_predictive"},
     {"_trees", "_linear", "xgb"},
     {"_baselines", "xgb_dask"},
     {"_tuning"},

@@ -50,7 +50,7 @@ def test_a_warning_about_open_rows_points_at_the_line_that_called_the_package(us
 @pytest.mark.parametrize(("texts", "row", "text"), [(["u", "v"], 0, "u"), ([None, "v"], 1, "v"), (["1", "v"], 1, "v")])
 def test_a_column_of_text_is_named_with_its_first_text(library, texts, row, text):
     frame = pytest.importorskip(library).DataFrame({"dose": ["1", "2"], "city": texts})
-    message = rf"X: column 'city' holds text \(first: row {row}, value '{text}'\). Encode categories as numbers first"
+    message = rf"X: column 'city' holds text \(first: row {row}, value '{text}'\). If these are categories, name them"
     with pytest.raises(ValueError, match=message):
         marginwood.MaxMarginIntervalTree().fit(frame, [1.0, 2.0])
 

@@ -96,3 +96,8 @@ def test_what_does_not_name_features_is_refused(chosen, message):
 def test_a_name_needs_column_names():
     with pytest.raises(ValueError, match="'g' names a column, and X has no column names"):
         find_categories([["a"], ["b"]], ["g"])
+
+
+def test_numbers_and_texts_of_labels_are_the_same_label_where_only_one_is_known():
+    assert encode_features(np.array([[2], [1], [7]]), [["1", "2"]])[:2].ravel().tolist() == [1.0, 0.0]
+    assert encode_features(np.array([["2"], ["1"]], dtype=object), [[1, 2]]).ravel().tolist() == [1.0, 0.0]

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from pathlib import Path
 
 import pytest
 from numpydoc.docscrape import get_doc_object
@@ -68,6 +69,26 @@ def described_parameters(path):
     """What the docstring of an object says of each of its parameters."""
     documented = Validator(get_doc_object(Validator._load_obj(path))).doc_all_parameters
     return {name: " ".join(lines) for name, (_, lines) in documented.items()}
+
+
+def read_api():
+    """The objects that the page of the API lists."""
+    listed, module = set(), None
+    for line in (Path(__file__).parents[1] / "docs" / "api.rst").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = importlib.import_module(line.split()[-1])
+        elif line.startswith("   ") and not line.startswith("   :") and " " not in line.strip():
+            listed.add(id(getattr(module, line.strip())))
+        elif line.startswith(".. py:data:: "):
+            listed.add(id(getattr(module, line.split()[-1])))
+    return listed
+
+
+@pytest.mark.parametrize("name", [*MODULES, ".intervals", ".model_selection"])
+def test_the_page_of_the_api_lists_everything_public(name):
+    module = importlib.import_module(f"marginwood{name}")
+    missing = [member for member in module.__all__ if id(getattr(module, member)) not in read_api()]
+    assert not missing, f"docs/api.rst does not list {missing}"
 
 
 def swapped(first, second):

@@ -107,5 +107,5 @@ def test_what_cannot_be_exported_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="trees of up to 3 leaves, got"):
         to_onnx(TREES[0])
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r'pip install "marginwood\[onnx\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[onnx\]"'):
         to_onnx(TREES[0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree
+from marginwood._core.problem import Target, grow_tree, plain
 from marginwood._core.search import Options
 from strategies import LOSSES
 
@@ -18,7 +18,7 @@ def grown(seed, loss, by_descent, max_leaf_nodes):
     y = np.column_stack([lower, lower + rng.integers(0, 400, 30) / 64])
     y[rng.random(30) < 0.2, 1] = np.inf
     options = Options(4, 2, 1, max_leaf_nodes, 0.0, 3, by_descent)
-    return grow_tree(X, sort_features(X), Target(y).at(0.0), np.ones(30), loss, options, 1)
+    return grow_tree(X, sort_features(X), Target(y).at(0.0), np.ones(30), loss, options, 1, plain(X.shape[1]))[0]
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [0, 6], ids=["in depth", "best first"])

@@ -165,7 +165,19 @@ def test_missing_values_of_the_feature_are_left_out(frame):
     assert set(grid) <= set(rows[:, 0])
 
 
-def test_infinite_quantiles_are_not_drawn():
+def test_a_band_with_an_infinite_end_reaches_the_edge():
+    rows = np.arange(40.0)[:, np.newaxis]
+    times = from_events(np.arange(1.0, 41.0), np.arange(40) < 20)
+    forest = MaxMarginIntervalForest(10, min_samples_leaf=5, random_state=0).fit(rows, times)
+    assert np.isinf(forest.predict_quantile(rows[-1:], 0.9)).all()
+    ax = plot_quantiles(forest, rows, 0, y=times)
+    (band,) = (path for path in ax.collections if path.get_label() == "quantiles 0.1 to 0.9")
+    corners = band.get_paths()[0].vertices
+    assert corners[:, 0].max() == rows[-1, 0]
+    assert corners[:, 1].max() == ax.get_ylim()[1] > times[:, 0].max()
+
+
+def test_lines_at_infinity_are_not_drawn():
     rows = np.arange(40.0)[:, np.newaxis]
     times = from_events(np.arange(1.0, 41.0), np.arange(40) < 20)
     forest = MaxMarginIntervalForest(10, min_samples_leaf=5, random_state=0).fit(rows, times)

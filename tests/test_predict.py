@@ -35,17 +35,17 @@ def test_a_row_goes_left_up_to_the_threshold(value, leaf):
 
 def test_nan_goes_where_the_node_sends_it():
     nodes = node_table((0, 1.5, 1, 2, 1), A_LEAF, A_LEAF)
-    assert apply(nodes, np.array([[nan], [9.0]])).tolist() == [1, 2]
+    assert apply(nodes, np.array([[nan], [9.0]]), None).tolist() == [1, 2]
 
 
 def test_a_threshold_of_infinity_parts_nan_from_all_numbers():
     nodes = node_table((0, inf, 1, 2, 0), A_LEAF, A_LEAF)
-    assert apply(nodes, np.array([[-inf], [inf], [nan]])).tolist() == [1, 1, 2]
+    assert apply(nodes, np.array([[-inf], [inf], [nan]]), None).tolist() == [1, 1, 2]
 
 
 def test_a_lone_root_is_every_rows_leaf_at_depth_zero():
     nodes = node_table(A_LEAF)
-    assert apply(nodes, np.array([[nan], [1.0]])).tolist() == [0, 0]
+    assert apply(nodes, np.array([[nan], [1.0]]), None).tolist() == [0, 0]
     assert depths(nodes).tolist() == [0]
 
 
@@ -87,7 +87,7 @@ def test_every_row_is_walked_as_in_python():
     X = rng.choice([-inf, -1.0, 0.0, 0.5, 1.0, inf, nan], size=(200, 3))
     y = np.repeat(rng.normal(size=200), 2).reshape(-1, 2)
     nodes = MaxMarginIntervalTree().fit(X, y).tree_.nodes
-    leaves = apply(nodes, X)
+    leaves = apply(nodes, X, None)
     for x, leaf in zip(X, leaves, strict=True):
         node = nodes[0]
         at = 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from marginwood._core.hinge import LOWER, UPPER
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree, scaled, subsample, times_power_of_two
+from marginwood._core.problem import Target, grow_tree, plain, scaled, subsample, times_power_of_two
 from marginwood._core.search import Options
 from strategies import intervals, margins, scales
 
@@ -78,6 +78,6 @@ def test_a_tree_of_rows_without_any_limit_predicts_the_default(default):
     weights = np.array([1.0, 2.0, 0.0, 0.0])
     limits = Target(y).at(0.0)._replace(default=default)
     orders, limits = subsample(sort_features(X), limits, weights)
-    nodes = grow_tree(X, orders, limits, weights, "squared_hinge", Options(3, 2, 1, 0, 0.0, 1), 1)
+    nodes = grow_tree(X, orders, limits, weights, "squared_hinge", Options(3, 2, 1, 0, 0.0, 1), 1, plain(X.shape[1]))[0]
     assert nodes["value"].tolist() == [default]
     assert (nodes["value_low"][0], nodes["value_high"][0], nodes["impurity"][0]) == (-np.inf, np.inf, 0.0)

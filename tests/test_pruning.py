@@ -199,7 +199,7 @@ def test_one_walk_gives_the_loss_of_every_subtree(kind, metric):
     nodes = MaxMarginIntervalTree(margin=0.3).fit(X[:75], y[:75]).tree_.nodes
     path = pruning_path(nodes)
     assert len(path.alphas) > 10
-    losses = path_losses(nodes, path.leaf_from, len(path.alphas), X[75:], y[75:], weight, kind)
+    losses = path_losses(nodes, None, path.leaf_from, len(path.alphas), X[75:], y[75:], weight, kind)
     for alpha, loss in zip(path.alphas, losses, strict=True):
         pruned = MaxMarginIntervalTree(margin=0.3, ccp_alpha=alpha).fit(X[:75], y[:75])
         expected = metric(y[75:], pruned.predict(X[75:]), sample_weight=weight)

@@ -14,10 +14,10 @@ from marginwood._core import hinge, samples, screen
 from marginwood._core.grow import make_scratch, make_shared
 from marginwood._core.jit import kernel
 from marginwood._core.order import sort_features
-from marginwood._core.problem import LOSS_CODES, Target
+from marginwood._core.problem import LOSS_CODES, Target, plain
 from marginwood._core.rankset import N_SENTINELS
 from marginwood._core.search import Problem
-from marginwood._core.split import Path, make_path
+from marginwood._core.split import Path, free, make_path
 from marginwood.losses import hinge_loss
 from strategies import LOSSES, count_weights, informative_intervals, losses
 
@@ -25,7 +25,7 @@ from strategies import LOSSES, count_weights, informative_intervals, losses
 @kernel
 def screened(problem, scratch, stretch, share):
     """The node's cost and the path screened with this share of it as the price; the bounds stay in the scratch."""
-    path = make_path(*stretch)
+    path = make_path(*stretch, free())
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
     reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
     weight = 2 * problem.weights.sum()
@@ -50,7 +50,17 @@ class Screened(NamedTuple):
 
 def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_leaf=1):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
-    problem = Problem(X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], 0.0)
+    problem = Problem(
+        X,
+        sort_features(X),
+        limits.in_order,
+        limits.breakpoints,
+        weights,
+        np.zeros(1, np.int64),
+        plain(1).signs,
+        LOSS_CODES[loss],
+        0.0,
+    )
     scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
     scratch.screen.bounds[:] = -inf  # of another feature
     cost, path = screened(

@@ -14,7 +14,7 @@ from marginwood._core.grow import make_scratch, make_shared
 from marginwood._core.jit import kernel
 from marginwood._core.nodes import NO_FEATURE
 from marginwood._core.order import sort_features
-from marginwood._core.problem import LOSS_CODES, Target
+from marginwood._core.problem import LOSS_CODES, Target, plain
 from marginwood._core.rankset import N_SENTINELS
 from marginwood._core.search import Problem
 from marginwood._core.split import Split
@@ -27,7 +27,7 @@ TOLERANCE = 1e-10
 @kernel
 def sweep_both(problem, scratch, stretch, is_screened, tolerance):
     """The best split of the first feature by walking, whether the budget held, and the best split by descent."""
-    path = split.make_path(*stretch)
+    path = split.make_path(*stretch, split.free())
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
     reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
     weight = 2 * problem.weights.sum()
@@ -54,7 +54,17 @@ def sweep_both(problem, scratch, stretch, is_screened, tolerance):
 
 def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1, is_screened=True):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
-    problem = Problem(X, sort_features(X), limits.in_order, limits.breakpoints, weights, LOSS_CODES[loss], 0.0)
+    problem = Problem(
+        X,
+        sort_features(X),
+        limits.in_order,
+        limits.breakpoints,
+        weights,
+        np.zeros(1, np.int64),
+        plain(1).signs,
+        LOSS_CODES[loss],
+        0.0,
+    )
     stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
     scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
     scratch.points[:] = np.nan

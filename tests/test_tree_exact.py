@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from marginwood import MaxMarginIntervalTree
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree
+from marginwood._core.problem import Target, grow_tree, plain
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree
 from reference import TooCloseToCall, grow, predict_row
@@ -88,7 +88,9 @@ def tree_by_descent(problem, loss, margin, **rules):
     X, y, weights = X[kept], y[kept], np.ones(len(y)) if weights is None else weights[kept]
     options = Rules(**rules).options(*X.shape, weights.sum())
     limits = Target(y).at(margin)
-    nodes = grow_tree(X, sort_features(X), limits, weights, loss, options._replace(by_descent=True), 1)
+    nodes = grow_tree(
+        X, sort_features(X), limits, weights, loss, options._replace(by_descent=True), 1, plain(X.shape[1])
+    )[0]
     return IntervalTree(nodes, np.isnan(X.max(axis=0)))
 
 

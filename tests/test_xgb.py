@@ -254,7 +254,7 @@ def test_a_damaged_booster_is_refused_before_xgboost_sees_it(monkeypatch, kind):
 def test_without_xgboost_a_file_of_its_model_says_what_to_install(tmp_path, monkeypatch):
     marginwood.save(BOOSTER, tmp_path / "model.mw")
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    with pytest.raises(ImportError, match=r'pip install "marginwood\[xgboost\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[xgboost\]"'):
         marginwood.load(tmp_path / "model.mw")
 
 

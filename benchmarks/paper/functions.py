@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.paper.data import SIMULATIONS
 from benchmarks.paper.table import Piece, Table, fingerprint
-from marginwood.datasets import FEATURE_MAX, distance_from_middle, fifth
+from marginwood.datasets._simulated import FEATURE_MAX, distance_from_middle, fifth
 
 SHOWN = ("L1-Linear", "MMIT-L", "forest", "boosting")
 SIGNALS = {

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from marginwood._categories import Categories, Encoded, encode_features, find_categories
 from marginwood._core.problem import MAX_SAMPLES
 from marginwood._mistakes import warn_of_events
 from marginwood._support.tables import as_known_table
@@ -103,7 +104,7 @@ class Rows(NamedTuple):
 def check_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = False) -> Any:
     """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN.
 
-    Where they are accepted, sparse matrices come back by rows.
+    Categories become codes, if the estimator takes any. Where they are accepted, sparse matrices come back by rows.
     """
     X = as_known_table(X, "X")
     if issparse(X):
@@ -117,14 +118,29 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     _refuse_times(X)
+    categories = _categories_of(estimator, X, reset=reset)
     try:
-        X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+        if categories is None:
+            X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+        else:
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+            X = encode_features(X, categories)
     except (TypeError, ValueError) as error:
         if "string" in str(error) and np.ndim(X) == 2:
-            _refuse_text(X)
+            _refuse_text(X, categories, takes_categories=hasattr(estimator, "categorical_features"))
         raise
     _check_n_rows(X)
     return np.require(X, requirements="W")
+
+
+def _categories_of(estimator: Any, X: Any, *, reset: bool) -> Categories | None:
+    """The categories to encode X by, those of X itself on `reset`; None if there are none, or X holds codes already."""
+    if not hasattr(estimator, "categorical_features"):
+        return None
+    if reset:
+        estimator.categories_ = find_categories(X, estimator.categorical_features)
+    is_encoded = isinstance(estimator.categorical_features, Encoded)
+    return None if is_encoded else getattr(estimator, "categories_", None)
 
 
 def _check_n_rows(X: Any) -> None:
@@ -150,17 +166,34 @@ def _refuse_times(X: Any) -> None:
             raise TypeError(f"X: {where} holds dates or durations. Make them numbers, for instance days since a date.")
 
 
-def _refuse_text(X: Any) -> None:
-    """Raise a ValueError that names the first entry of X that is text but no number, if there is one."""
-    for (row, column), entry in np.ndenumerate(np.asarray(X, dtype=object)):
-        try:
-            float(entry if isinstance(entry, str) else 0)
-        except ValueError:
-            name = getattr(X, "columns", range(column + 1))[column]
-            raise ValueError(
-                f"X: column {name!r} holds text (first: row {row}, value {entry!r:.60}). Encode categories as numbers "
-                "first, for instance with sklearn.preprocessing.OneHotEncoder."
-            ) from None
+def _refuse_text(X: Any, categories: Categories | None, *, takes_categories: bool) -> None:
+    """Raise a ValueError that names all columns of X that hold text but no numbers, if there are any."""
+    found: dict[Any, tuple[int, str]] = {}
+    entries = np.asarray(X, dtype=object)
+    for idx in range(entries.shape[1]):
+        if categories is None or categories[idx] is None:
+            bad = next(filter(_is_no_number, enumerate(entries[:, idx])), None)
+            if bad is not None:
+                found[getattr(X, "columns", range(idx + 1))[idx]] = bad
+    if not found:
+        return
+    (name, (row, entry)), *others = found.items()
+    what = f"columns {', '.join(map(repr, found))} hold" if others else f"column {name!r} holds"
+    advice = (
+        "If these are categories, name them in categorical_features"
+        if takes_categories
+        else "Encode categories as numbers first, for instance with sklearn.preprocessing.OneHotEncoder"
+    )
+    raise ValueError(f"X: {what} text (first: row {row}, value {entry!r:.60}). {advice}.")
+
+
+def _is_no_number(numbered: tuple[int, Any]) -> bool:
+    entry = numbered[1]
+    try:
+        float(entry if isinstance(entry, str) else 0)
+    except ValueError:
+        return True
+    return False
 
 
 def check_feature_names(model: Any, feature_names: Any = None) -> list[str]:
@@ -180,7 +213,7 @@ def check_feature_names(model: Any, feature_names: Any = None) -> list[str]:
 
 def copy_feature_names(source: Any, estimator: Any) -> None:
     """Give an estimator the number and the names of the features that another one saw."""
-    for name in ("n_features_in_", "feature_names_in_"):
+    for name in ("n_features_in_", "feature_names_in_", "categories_"):
         if hasattr(source, name):
             setattr(estimator, name, getattr(source, name))
 

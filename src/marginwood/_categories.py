@@ -3,7 +3,8 @@
 A model keeps the *categories* of its features: for each feature the list of its labels, or None if it holds numbers.
 The *code* of a label is its place in that list, as a float; a missing label, and one that is not in the list, is NaN.
 Labels are strings, numbers and booleans; any other, such as the intervals of ``pandas.cut``, counts by its text.
-Numbers that are equal are one label, whatever their types.
+Numbers that are equal are one label, whatever their types, and where X to predict holds numbers for texts or texts for
+numbers, they are read as what the model knows.
 
 >>> import pandas
 >>> X = pandas.DataFrame({"age": [51, 62, 38], "grade": pandas.Categorical(["II", "I", None])})
@@ -93,7 +94,8 @@ def encode_features(X: Any, categories: Categories) -> FloatArray:
         if labels is not None:
             found, places = _distinct(_column(X, idx))
             code_of = {label: float(code) for code, label in enumerate(labels)}
-            codes = [code_of.get(label, np.nan) for label in found]
+            by_text = {str(label): code for label, code in code_of.items()}  # 1 is the label "1" if there is no other
+            codes = [code_of.get(label, by_text.get(str(label), np.nan)) for label in found]
             encoded[:, idx] = np.array([*codes, np.nan])[places]
     return encoded
 
@@ -198,6 +200,8 @@ def _plain(label: Any) -> Any:
     """A label as a string, a number or a boolean."""
     if isinstance(label, bool | np.bool_):
         return bool(label)
+    if isinstance(label, numbers.Integral):
+        return int(label)
     if not isinstance(label, numbers.Real):
         return str(label)
     number = float(label)

@@ -16,6 +16,7 @@ import numpy as np
 from marginwood._core.nodes import LEAF
 from marginwood._fitted import Search
 from marginwood._support.checks import check_count
+from marginwood._support.text import one_line
 from marginwood._trees.table import IntervalTree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
@@ -30,6 +31,7 @@ __all__ = [
     "make_surface",
     "missing_note",
     "places",
+    "show_labels",
     "show_number",
     "surface_levels",
     "survey",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers outside are written as 2.4e-06
+MOST_LABELS = 12  # of a split of categories
 MOST_LEVELS = 40  # of a surface, beside 0 and infinity
 
 
@@ -65,23 +68,43 @@ def places(tree: IntervalTree, max_depth: int | None) -> Iterator[Place]:
             pending.append((int(left[idx]), depth + 1, idx, True))
 
 
-def parts_missing(split: Any) -> bool:
-    """Whether a split sends every number to the left and only missing values to the right."""
+def parts_missing(tree: IntervalTree, idx: int) -> bool:
+    """Whether a split parts only missing values from all others: numbers go left, categories right."""
+    codes = tree.codes_of(idx)
+    if codes is not None:
+        return not len(codes)
+    split = tree.nodes[idx]
     return bool(split["threshold"] == inf and not split["missing_go_to_left"])
 
 
-def condition(split: Any, name: str, comparison: str, *, is_left: bool = True) -> str:
-    """What holds on one side of a split: a comparison, or plain words where only missing values are parted."""
-    if parts_missing(split):
-        comparison = "is present" if is_left else "is missing"
+def condition(
+    tree: IntervalTree, idx: int, name: str, comparison: str, categories: Any = None, *, is_left: bool = True
+) -> str:
+    """What holds on one side of a split: a comparison, or plain words where only missing values are parted.
+
+    A split of categories lists the labels that go left; `categories` are those of all features.
+    """
+    codes = tree.codes_of(idx)
+    if parts_missing(tree, idx):
+        comparison = "is present" if is_left == (codes is None) else "is missing"
+    elif codes is not None:
+        labels = categories[tree.nodes[idx]["feature"]]
+        comparison = f"{'in' if is_left else 'not in'} {show_labels([labels[code] for code in codes])}"
     return f"{name} {comparison}"
+
+
+def show_labels(labels: list[Any], most: int = MOST_LABELS) -> str:
+    """A set of labels, of which the first ones are shown if they are many."""
+    shown = [one_line(str(label)) for label in labels[:most]]
+    rest = [] if len(labels) <= most else [f"... {len(labels) - most} more"]
+    return f"{{{', '.join(shown + rest)}}}"
 
 
 def missing_note(tree: IntervalTree, place: Place) -> str:
     """Says so if missing values go to this node, too; nothing where training saw none."""
     parent = tree.nodes[place.parent]
     is_taken = tree.saw_missing[parent["feature"]] and parent["missing_go_to_left"] == place.is_left
-    return " or missing" if is_taken and not parts_missing(parent) else ""
+    return " or missing" if is_taken and not parts_missing(tree, place.parent) else ""
 
 
 def answer(tree: IntervalTree, place: Place) -> str:

@@ -129,6 +129,23 @@ class Fitted(NamedTuple):
         trees = [member.tree_ for member in self.estimator.estimators_]
         return Ensemble(trees, self.estimator.aggregation, float(getattr(self.estimator, "init_", 0.0)))
 
+    @property
+    def categories(self) -> Any:
+        """For each feature its labels, or None if it holds numbers; None if all do."""
+        return getattr(self.own, "categories_", None)
+
+    def of_numbers(self, what: str) -> Fitted:
+        """Itself, or an error where `what` knows no categories."""
+        if self.categories is not None:
+            names = self.feature_names()
+            found = [name for name, labels in zip(names, self.categories, strict=True) if labels is not None]
+            raise ValueError(
+                f"model: {what} takes features of numbers, and {', '.join(map(repr, found))} "
+                f"{'hold' if len(found) > 1 else 'holds'} categories. Fit a model to numbers in their place, for "
+                "instance one column of 0 and 1 per category."
+            )
+        return self
+
     def transform(self, X: Any) -> FloatArray:
         """X as the estimator sees it: after the steps, checked."""
         return check_features(self.own, self.after_steps(X))

@@ -25,7 +25,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._archive import ArchiveError, load_transformer
+from marginwood._categories import count_categories
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
+from marginwood._core.subsets import Subsets
 from marginwood._support.checks import is_integer
 from marginwood._trees.table import IntervalTree
 from marginwood.xgb._boosters import booster_from_bytes, booster_to_bytes
@@ -77,7 +79,8 @@ def encode(value: Any, name: str = "model") -> Any:
         if value.ndim == 1:
             return {CLASS: "ndarray", "items": encode(value.tolist(), name)}
     if isinstance(value, IntervalTree):
-        return {CLASS: "IntervalTree", "nodes": value.nodes.copy(), "saw_missing": value.saw_missing.copy()}
+        arrays = {"nodes": value.nodes, "saw_missing": value.saw_missing} | value.subset_arrays()
+        return {CLASS: "IntervalTree"} | {name: array.copy() for name, array in arrays.items()}
     if isinstance(value, Pipeline):
         return _encode_pipeline(value, name)
     if type(value).__module__.startswith("xgboost.") and type(value).__name__ == "Booster":
@@ -195,6 +198,8 @@ def _decode_estimator(cls: type[Any], content: dict[str, Any]) -> Any:
         raise ValueError(f"a booster is for other features than its model, which is for {n_features!r:.60}.")
     if "feature_names_in_" in content:
         _check_names(content["feature_names_in_"], n_features)
+    if "categories_" in content:
+        _check_categories(content["categories_"], n_features, tree)
     n_jobs = content.get("n_jobs")
     if n_jobs is not None:
         if not is_integer(n_jobs):
@@ -210,6 +215,28 @@ def _check_names(names: Any, n_features: Any) -> None:
     is_array = isinstance(names, np.ndarray) and names.ndim == 1
     if not is_array or len(names) != n_features or not all(isinstance(name, str) for name in names):
         raise ValueError(f"feature_names_in_: expected an array of {n_features!r:.60} strings.")
+
+
+def _check_categories(categories: Any, n_features: Any, tree: IntervalTree | None) -> None:
+    """Raise unless there is a list of different labels for each feature, or None, as many as the tree knows codes."""
+    if categories is not None:
+        if not isinstance(categories, list) or len(categories) != n_features:
+            raise ValueError(f"categories_: expected a list of {n_features!r:.60} lists of labels, or None.")
+        for labels in categories:
+            if labels is not None and not _are_labels(labels):
+                raise ValueError("categories_: expected lists of different strings and numbers.")
+    if tree is not None:
+        found, known = (
+            [] if counts is None else counts.tolist()
+            for counts in (count_categories(categories), tree.subset_arrays().get("n_categories"))
+        )
+        if found != known:
+            raise ValueError("categories_: a node table is for other categories than its tree.")
+
+
+def _are_labels(labels: Any) -> bool:
+    is_list = isinstance(labels, list) and all(isinstance(label, str | int | float) for label in labels)
+    return is_list and len(set(labels)) == len(labels)
 
 
 def _holds_pipeline(state: Any) -> bool:
@@ -244,7 +271,7 @@ def _as_bytes(content: Any) -> bytes:
     return content.tobytes()
 
 
-def _decode_tree(nodes: Any, saw_missing: Any) -> IntervalTree:
+def _decode_tree(nodes: Any, saw_missing: Any, **arrays: Any) -> IntervalTree:
     if nodes.dtype.names != NODE_DTYPE.names or any(
         nodes.dtype[name] != NODE_DTYPE[name] for name in nodes.dtype.names
     ):
@@ -259,7 +286,29 @@ def _decode_tree(nodes: Any, saw_missing: Any) -> IntervalTree:
     aligned = np.empty(len(nodes), NODE_DTYPE)
     for name in NODE_DTYPE.names or ():
         aligned[name] = nodes[name]
-    return IntervalTree(aligned, saw_missing)
+    return IntervalTree(aligned, saw_missing, _decode_subsets(aligned, len(saw_missing), **arrays) if arrays else None)
+
+
+def _decode_subsets(nodes: Nodes, n_features: int, n_categories: Any, offsets: Any, codes: Any) -> Subsets:
+    """The categories of splits; raises unless kernels can look up every split."""
+    kinds = (n_categories, np.int64), (offsets, np.int64), (codes, np.int32)
+    if any(not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1 for array, dtype in kinds):
+        raise ValueError("expected the categories of splits as arrays of whole numbers.")
+    if len(n_categories) != n_features or (n_categories < 0).any():
+        raise ValueError("n_categories: expected a number for each feature.")
+    starts_and_ends = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(codes)
+    if not starts_and_ends or (np.diff(offsets) < 0).any():
+        raise ValueError("offsets: expected rising positions in the list of codes.")
+    splits = nodes[nodes["children_left"] != LEAF]
+    splits = splits[n_categories[splits["feature"]] > 0]
+    numbers = splits["threshold"]
+    if not np.isin(numbers, np.arange(len(offsets) - 1)).all():
+        raise ValueError("a split of categories has no list of codes.")
+    for number, most in zip(numbers.astype(np.int64), n_categories[splits["feature"]], strict=True):
+        own = codes[offsets[number] : offsets[number + 1]]
+        if len(own) and (own[0] < 0 or own[-1] >= most or (np.diff(own) <= 0).any()):
+            raise ValueError(f"codes: expected rising numbers below {most}.")
+    return Subsets(n_categories.copy(), offsets.copy(), codes.copy())
 
 
 def _check_links(nodes: Nodes) -> None:

@@ -45,11 +45,14 @@ def warmup() -> None:
         optimal_costs(ends, ends, loss=loss, sample_weight=swinging)
         MaxMarginIntervalTree(loss=loss, max_depth=1).fit(np.arange(40.0)[:, None], ends, swinging)
         MaxMarginIntervalTree(loss=loss, max_depth=2, n_jobs=2).fit(*many)
+        of_codes = MaxMarginIntervalTree(loss=loss, max_depth=1, anchor=1.0, categorical_features=[0])
+        of_codes.fit(np.arange(40.0)[:, None] % 10, ends, swinging).apply(np.zeros((1, 1)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction
         forest = MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
     MaxMarginIntervalBoosting(n_estimators=1, subsample=0.5, random_state=0).fit(X, y)
-    MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
+    for categories in (None, [1]):
+        MaxMarginIntervalTreeCV(n_margins=2, cv=2, categorical_features=categories).fit(X, y)
     IntervalCART().fit(X, y)
     distribution = forest.predict_distribution(X)
     distribution.quantile(0.5)

@@ -12,9 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import LARGEST_SEED, all_or_nothing, forget
+from marginwood._support.extras import install_hint
 from marginwood._support.hints import hint
 from marginwood._validation import VALIDATION_NAMES, check_pair
-from marginwood.xgb._data import MAX_SAMPLE, Sample, as_features
+from marginwood.xgb._data import MAX_SAMPLE, Sample, as_features, no_categories
 from marginwood.xgb._model import XGBIntervalRegressor
 
 __all__ = ["DaskXGBIntervalRegressor"]
@@ -27,7 +28,7 @@ def import_xgboost_dask() -> Any:
         import xgboost.dask
     except ImportError as error:
         raise ImportError(
-            'marginwood.xgb_dask needs XGBoost and Dask: pip install "marginwood[xgboost,cluster]".'
+            f"marginwood.xgb_dask needs XGBoost and Dask: {install_hint('xgboost', 'cluster')}."
         ) from error
     return xgboost.dask
 
@@ -160,6 +161,11 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         check_pair(X_val, y_val)
         if X_val is None and self.n_iter_no_change is not None:
             raise ValueError("X_val and y_val: n_iter_no_change needs validation data.")
+        self.n_features_in_ = X.shape[1]
+        no_categories(self, "data on a cluster")
+        forget(self, "feature_names_in_")
+        if all(isinstance(name, str) for name in getattr(X, "columns", [0])):
+            self.feature_names_in_ = np.array(X.columns, dtype=object)
         training = split_columns(X, y, sample_weight)
         sample = check_columns(training)
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
@@ -182,10 +188,6 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
             verbose_eval=False,
         )
         self.zeros_are_missing_ = False
-        self.n_features_in_ = X.shape[1]
-        forget(self, "feature_names_in_")
-        if all(isinstance(name, str) for name in getattr(X, "columns", [0])):
-            self.feature_names_in_ = np.array(X.columns, dtype=object)
         scores = np.array(result["history"].get("validation", {}).get(plan.metric.name, []))
         booster = result["booster"]
         return self._finish(booster if plan.patience is None else booster[: booster.best_iteration + 1], scores)

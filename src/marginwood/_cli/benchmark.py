@@ -21,6 +21,7 @@ import numpy as np
 from marginwood._cli.data import Data, add_data, add_features, add_target, read_data
 from marginwood._cli.errors import DataError
 from marginwood._cli.models import MODELS, available_models, count, fit_model, jobs, make_tuned
+from marginwood._support.extras import install_hint
 from marginwood._support.files import check_place, write_whole
 from marginwood._tuning.selection import spread
 from marginwood._tuning.splitters import CensoringStratifiedKFold
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> None:
         cells = [mean[0], error, *mean[1:]]
         print(f"{model:10}" + "".join(f"{cell:12.4g}" for cell in cells))
     if importlib.util.find_spec("matplotlib") is None:
-        log.warning("no picture: it needs matplotlib (pip install 'marginwood[plot]')")
+        log.warning("no picture: it needs matplotlib (%s)", install_hint("plot"))
         return
     write_whole(args.out, _draw({name: scores[:, 0] for name, scores in results.items()}, args.out))
     log.info("picture saved as %s", args.out)

@@ -17,7 +17,7 @@ from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
 from marginwood._mistakes import find_swap
 from marginwood._support.cells import read_measurements
-from marginwood.datasets import FOLDER_FILES, check_folds
+from marginwood.datasets._files import FOLDER_FILES, check_folds
 from marginwood.intervals import (
     FloatArray,
     IntArray,
@@ -30,16 +30,17 @@ from marginwood.intervals import (
 __all__ = [
     "TEXT_HINT",
     "Data",
+    "add_categories",
     "add_data",
     "add_features",
     "add_keep",
     "add_rows",
     "add_target",
-    "encodes_text",
     "name_kinds",
     "open_features",
     "read_data",
     "read_data_for",
+    "read_features",
 ]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
@@ -130,6 +131,17 @@ def add_keep(parser: argparse.ArgumentParser, where: str) -> None:
     )
 
 
+def add_categories(parser: argparse.ArgumentParser) -> None:
+    """The option that names columns of categories."""
+    parser.add_argument(
+        "--categories",
+        metavar="COL",
+        nargs="+",
+        action="extend",
+        help="columns whose values are categories (default: those that hold text; not for linear models)",
+    )
+
+
 def named_target(args: argparse.Namespace) -> dict[str, str]:
     """The target options that were given; raises unless they make up one way to name a target."""
     names = ("lower", "upper", "time", "event", "value", "nondetect", "lower_limit", "upper_limit")
@@ -142,10 +154,8 @@ def named_target(args: argparse.Namespace) -> dict[str, str]:
     return given
 
 
-def read_data(
-    args: argparse.Namespace, default_target: dict[str, str] | None = None, *, encodes_text: bool = False
-) -> Data:
-    """Read features and target as the options say; for a model that encodes text, the features as a frame."""
+def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[str, str] | None = None) -> Data:
+    """Read features and target as the options say; for a model that takes text, the features as a frame."""
     target = named_target(args) or default_target or {}
     folder = Path(args.data)
     folds = None
@@ -174,7 +184,7 @@ def read_data(
     groups = features.codes(args.groups) if getattr(args, "groups", None) else None
     others = {getattr(args, option, None) for option in ("weight", "groups")}
     names = _feature_names(args, features, {*target.values(), *others} if features is targets else others)
-    X = features.columns(names) if encodes_text else features.numbers(names, TEXT_HINT)
+    X = read_features(features, names, model, getattr(args, "categories", None))
     log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
     swap = find_swap(y)
     if swap is not None and "value" not in target:
@@ -186,13 +196,42 @@ def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) 
     """Read the features of a saved model, and the target that the options or its file name."""
     args.features = header["feature_names"]
     args.drop = []
-    is_frame = args.features is not None and encodes_text(model)
-    return read_data(args, default_target=header["notes"].get("target"), encodes_text=is_frame)
+    return read_data(args, model if args.features is not None else None, header["notes"].get("target"))
 
 
-def encodes_text(model: Any) -> bool:
-    """Whether a model takes columns of text: it is a pipeline, or holds one."""
-    return any(isinstance(part, Pipeline) for part in (model, *model.get_params().values()))
+def read_features(table: Table, names: list[str], model: Any, chosen: list[str] | None = None) -> Any:
+    """Columns as a model takes them: numbers, or a frame if it knows categories or encodes text inside.
+
+    Of a model that is not fitted yet, the categories are the chosen columns, or those of text.
+    """
+    parts = () if model is None else (model, *model.get_params().values())
+    if any(isinstance(part, Pipeline) for part in parts):
+        return table.columns(names)
+    takes_categories = any(hasattr(part, "categorical_features") for part in parts)
+    if not hasattr(model, "n_features_in_"):
+        categories = _new_categories(table, names, takes_categories, chosen)
+    elif hasattr(model, "categories_"):
+        known = dict(zip(names, model.categories_ or [None] * len(names), strict=True))
+        # Labels that are all numbers were numbers in the training data, too.
+        categories = [name for name, labels in known.items() if any(isinstance(label, str) for label in labels or [])]
+    else:
+        categories = table.text_columns(names) if takes_categories else []
+    return table.labelled(names, categories) if categories else table.numbers(names, TEXT_HINT)
+
+
+def _new_categories(table: Table, names: list[str], takes_categories: bool, chosen: list[str] | None) -> list[str]:
+    """The columns that a model is to take as categories: the chosen ones, or those of text."""
+    if chosen is None:
+        found = table.text_columns(names) if takes_categories else []
+        if found:
+            log.info("%s: columns of text are categories: %s", table.source, ", ".join(found))
+        return found
+    if not takes_categories:
+        raise UsageError("--categories: this model takes numbers only; tree, forest, boosting and xgb take categories")
+    unknown = ", ".join(repr(name) for name in chosen if name not in names)
+    if unknown:
+        raise UsageError(f"--categories: expected columns to learn from, got {unknown}")
+    return chosen
 
 
 def open_features(path: str) -> Table:

@@ -20,6 +20,7 @@ from marginwood._cli import evaluate, fit, show
 from marginwood._cli.errors import DataError
 from marginwood._cli.tables import write_table
 from marginwood._persistence import load
+from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
 from marginwood.datasets import make_sine
 from marginwood.intervals import FloatArray
@@ -63,7 +64,7 @@ def _draw(tree: Any, X: FloatArray, y: FloatArray) -> bytes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise DataError("the picture needs matplotlib: pip install 'marginwood[plot]'") from None
+        raise DataError(f"the picture needs matplotlib: {install_hint('plot')}") from None
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes = plot_intervals(y, x=X[:, 0], ax=figure.subplots())
     grid = np.tile(np.median(X, axis=0), (2000, 1))

@@ -12,7 +12,7 @@ import logging
 
 from sklearn.model_selection import GroupKFold
 
-from marginwood._cli.data import add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import N_FOLDS, add_model, add_wrappers, fit_model, given_options, make_model, wrap
 from marginwood._persistence import save
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     add_target(parser)
     add_features(parser)
+    add_categories(parser)
     add_rows(parser)
     add_model(parser)
     add_wrappers(parser)
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
     cv = GroupKFold(N_FOLDS) if args.groups else N_FOLDS
     model = wrap(make_model(args.model, given_options(args), verbose=int(not args.quiet)), args, cv)
     check_place(args.out)
-    data = read_data(args)
+    data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     log.info("%s: saved, D2 on the training data %.3f", args.out, model.score(data.X, data.y))

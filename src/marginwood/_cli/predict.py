@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._cli.data import TEXT_HINT, add_data, add_keep, encodes_text, open_features
+from marginwood._cli.data import TEXT_HINT, add_data, add_keep, open_features, read_features
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import decimals
 from marginwood._cli.tables import Table, write_table
@@ -145,11 +145,11 @@ def model_features(model: Any, fitted: Fitted, header: dict[str, Any], table: Ta
     names = header["feature_names"]
     if not len(table):
         raise DataError(f"{table.source}: no rows below the header")
-    if names is not None and encodes_text(model):
-        return table.columns(names)
+    if names is not None:
+        return read_features(table, names, model)
     if names is None and not fitted.steps and len(table.names) != fitted.own.n_features_in_:
         raise DataError(
             f"{table.source}: the model knows no names and takes {fitted.own.n_features_in_} columns, "
             f"got {len(table.names)}"
         )
-    return table.numbers(table.names if names is None else names, TEXT_HINT)
+    return table.numbers(table.names, TEXT_HINT)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from marginwood._cli.errors import DataError
 from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
 from marginwood.intervals import FloatArray, IntArray
 
@@ -42,7 +43,7 @@ def polars() -> Any:
     try:
         import polars
     except ImportError:
-        raise DataError("tables are read with polars: pip install 'marginwood[cli]'") from None
+        raise DataError(f"tables are read with polars: {install_hint('cli')}") from None
     return polars
 
 
@@ -66,9 +67,47 @@ class Table:
         """Columns as float64, NaN where a cell is missing; text raises with a hint, in which {0} is the name."""
         self._check_names(names)
         values = np.empty((len(self), len(names)))
+        errors = {}
         for idx, name in enumerate(names):
-            values[:, idx] = self._parse(name, hint.format(name))
+            try:
+                values[:, idx] = self._parse(name, hint.format(name))
+            except DataError as error:
+                errors[name] = error
+        if len(errors) > 1:
+            raise DataError(f"{next(iter(errors.values()))}; no numbers in {', '.join(map(repr, errors))}")
+        if errors:
+            raise next(iter(errors.values()))
         return values
+
+    def text_columns(self, names: list[str]) -> list[str]:
+        """Those of some columns that hold categories or text; among numbers, a few cells of text are errors."""
+        self._check_names(names)
+        return [name for name in names if self._is_text(name)]
+
+    def labelled(self, names: list[str], categories: list[str]) -> Any:
+        """Columns as a frame of polars, in which some hold categories, as they are written, and all others numbers."""
+        self._check_names(names)
+        numbers = [name for name in names if name not in categories]
+        values = self.numbers(numbers)
+        found = {name: values[:, idx] for idx, name in enumerate(numbers)}
+        for name in set(names) & set(categories):
+            pl = polars()
+            cells = self.frame.to_series(self.places[name]).cast(pl.String).str.strip_chars()
+            found[name] = cells.set(cells.str.to_lowercase().is_in(MISSING), None).cast(pl.Categorical)
+        return polars().DataFrame({name: found[name] for name in names})
+
+    def _is_text(self, name: str) -> bool:
+        pl = polars()
+        cells = self.frame.to_series(self.places[name])
+        if cells.dtype in (pl.Categorical, pl.Enum):
+            return True
+        if cells.dtype != pl.String:
+            return False
+        try:
+            self._parse(name, "")
+        except DataError:
+            return cells.cast(pl.Float64, strict=False).count() <= cells.count() / 2
+        return False
 
     def columns(self, names: list[str]) -> Any:
         """Columns as a frame of polars, for models that encode text themselves: numbers where all cells are numbers."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn.model_selection import GroupKFold
 
-from marginwood._cli.data import add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import (
     N_FOLDS,
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")
     add_target(parser)
     add_features(parser)
+    add_categories(parser)
     add_rows(parser)
     add_model(parser)
     add_wrappers(parser)
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
         chosen["cv"] = cv
     model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=int(not args.quiet)), args, cv)
     check_place(args.out)
-    data = read_data(args)
+    data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     choice = describe_choice(model)

@@ -11,9 +11,11 @@ import numpy as np
 
 from marginwood._core.hinge import LOWER
 from marginwood._core.jit import borrow, inner, kernel
+from marginwood._core.monotone import child_bounds
 from marginwood._core.nodes import LEAF
 from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST, N_SENTINELS, RIGHT, make_rank_set, reset
+from marginwood._core.subsets import borrow_subsets, goes_left
 
 
 class Room(NamedTuple):
@@ -65,7 +67,7 @@ def _nearest_minimiser(limits, breakpoints, stretch, weights, value, anchor, roo
 
 
 @inner
-def _part(nodes, node, X, limits, breakpoints, stretch, room):
+def _part(nodes, node, X, subsets, limits, breakpoints, stretch, room):
     """Move the limits of the rows that a split sends left to the front; returns where the others start."""
     nodes = borrow(nodes)
     X = borrow(X)
@@ -79,11 +81,7 @@ def _part(nodes, node, X, limits, breakpoints, stretch, room):
     for i in range(stretch[0], stretch[1]):
         limit = limits[i]
         b = breakpoints[i]
-        x = X[limit >> 1, feature]
-        goes_left = x <= nodes[node]["threshold"]
-        if x != x:
-            goes_left = nodes[node]["missing_go_to_left"] != 0
-        if goes_left:
+        if goes_left(nodes[node], X[limit >> 1, feature], subsets):
             limits[left] = limit
             breakpoints[left] = b
             left += 1
@@ -97,15 +95,34 @@ def _part(nodes, node, X, limits, breakpoints, stretch, room):
     return left
 
 
+@inner
+def _keep_monotone(values, bounds, node, split, sign):
+    """Clip the values of a split's children to the bounds that they inherit, and to the one between them."""
+    left = np.int64(split["children_left"])
+    right = np.int64(split["children_right"])
+    low, high = bounds[node, 0], bounds[node, 1]
+    left_value = min(max(values[left], low), high)
+    right_value = min(max(values[right], low), high)
+    lows, highs = child_bounds(sign, low, high, left_value, right_value)
+    for child, value, low, high in ((left, left_value, lows[0], highs[0]), (right, right_value, lows[1], highs[1])):
+        bounds[child, 0] = low
+        bounds[child, 1] = high
+        values[child] = min(max(value, low), high)
+
+
 @kernel
-def _anchor(nodes, X, limits, breakpoints, weights, values, room, code):
+def _anchor(nodes, X, subsets, signs, limits, breakpoints, weights, values, room, code):
     """Fill `values` from the root's own value down; the limits are partitioned on the way."""
     nodes = borrow(nodes)
     X = borrow(X)
+    subsets = borrow_subsets(subsets)
     limits = borrow(limits)
     breakpoints = borrow(breakpoints)
     weights = borrow(weights)
     values = borrow(values)
+    bounds = np.empty((nodes.shape[0], 2))
+    bounds[0, 0] = -np.inf
+    bounds[0, 1] = np.inf
     stretches = np.zeros((nodes.shape[0], 2), dtype=np.int64)
     stretches[0, 1] = limits.shape[0]
     anchor = weights[weights.shape[0] - 1]
@@ -113,7 +130,7 @@ def _anchor(nodes, X, limits, breakpoints, weights, values, room, code):
         if nodes[node]["children_left"] == LEAF:
             continue
         start, stop = stretches[node, 0], stretches[node, 1]
-        middle = _part(nodes, node, X, limits, breakpoints, (start, stop), room)
+        middle = _part(nodes, node, X, subsets, limits, breakpoints, (start, stop), room)
         for side in range(2):
             child = np.int64(nodes[node]["children_right"] if side else nodes[node]["children_left"])
             first, last = (middle, stop) if side else (start, middle)
@@ -121,9 +138,10 @@ def _anchor(nodes, X, limits, breakpoints, weights, values, room, code):
             stretches[child, 1] = last
             here = first, last
             values[child] = _nearest_minimiser(limits, breakpoints, here, weights, values[node], anchor, room, code)
+        _keep_monotone(values, bounds, node, nodes[node], signs[nodes[node]["feature"]])
 
 
-def anchor_values(nodes, X, limits, weights, loss, anchor):
+def anchor_values(nodes, subsets, X, limits, weights, loss, anchor, signs):
     """Give every node of a grown table, but for the root, its anchored value; rows of weight 0 count as absent."""
     if np.isinf(anchor):
         nodes["value"] = nodes["value"][0]
@@ -139,5 +157,5 @@ def anchor_values(nodes, X, limits, weights, loss, anchor):
     n_limits = len(in_order) + 2
     points = np.empty((n_limits + N_SENTINELS, 2))
     room = Room(np.empty(n_limits, np.int32), np.empty(n_limits), points, make_rank_set(n_limits))
-    _anchor(nodes, X, in_order, breakpoints, weights, values, room, loss)
+    _anchor(nodes, X, subsets, signs, in_order, breakpoints, weights, values, room, loss)
     nodes["value"][1:] = np.ldexp(values[1:], limits.exponent)

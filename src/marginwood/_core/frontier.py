@@ -19,6 +19,8 @@ PENDING_DTYPE = np.dtype(
         ("missing_left", np.int64),
         ("left_centre", np.float64),
         ("right_centre", np.float64),
+        ("low", np.float64),
+        ("high", np.float64),
         ("seed", np.uint64),
     ],
     align=True,

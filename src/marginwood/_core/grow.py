@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import frontier, partition, rankset
+from marginwood._core.groups import borrow_room, make_room
 from marginwood._core.jit import borrow, filling, folded, inner, kernel
+from marginwood._core.monotone import child_bounds
 from marginwood._core.nodes import LEAF, NO_FEATURE
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import SAMPLE_DTYPE, centre_of
 from marginwood._core.screen import borrow_screen, make_pulls, make_screen
 from marginwood._core.search import (
-    DESCENDING,
     NOT_PRICED,
-    WALKING,
     Place,
     Problem,
     Scratch,
@@ -27,7 +27,7 @@ from marginwood._core.search import (
     search,
     seed_of_child,
 )
-from marginwood._core.split import make_path, path_row
+from marginwood._core.split import DESCENDING, WALKING, free, make_path, path_row
 
 
 class Shared(NamedTuple):
@@ -36,19 +36,21 @@ class Shared(NamedTuple):
     samples: np.ndarray
     goes_left: np.ndarray
     pulls: np.ndarray
+    group_of: np.ndarray
 
 
-def make_shared(weights):
+def make_shared(weights, has_categories=False):
     """Fresh room for samples of these weights."""
     n_samples = len(weights)
     samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
     words = samples.view(np.float64).reshape(n_samples, -1)
     words[:, :-1] = 0.0  # finite, because limits that are not there count 0 times their breakpoint
     samples["weight"] = weights
-    return Shared(samples, np.empty(n_samples, dtype=np.uint8), make_pulls(n_samples))
+    group_of = np.empty(n_samples if has_categories else 0, dtype=np.int32)
+    return Shared(samples, np.empty(n_samples, dtype=np.uint8), make_pulls(n_samples), group_of)
 
 
-def make_scratch(shared, n_features, n_samples, n_limits, max_leaves):
+def make_scratch(shared, n_features, n_samples, n_limits, max_leaves, n_categories=0):
     """Fresh scratch for a node and all that is below it; memory that no node needs is never touched."""
     return Scratch(
         samples=shared.samples,
@@ -60,6 +62,7 @@ def make_scratch(shared, n_features, n_samples, n_limits, max_leaves):
         features=np.empty(n_features, dtype=np.int64),
         random=np.empty(1, dtype=np.uint64),
         screen=make_screen(shared.pulls, n_samples),
+        categories=make_room(shared.group_of, n_samples, n_limits, n_categories),
         frontier=frontier.make_frontier(max_leaves),
     )
 
@@ -68,7 +71,7 @@ def root_of(problem, seed):
     """The place of the root."""
     n_samples, n_limits, weight = problem.orders.shape[1], len(problem.limits), float(problem.weights.sum())
     centre = centre_of(problem.limits, problem.breakpoints)
-    return Place(0, 0, 0, n_samples, 0, n_limits, weight, centre, 0.0, np.uint64(seed))
+    return Place(0, 0, 0, n_samples, 0, n_limits, weight, centre, 0.0, -np.inf, np.inf, np.uint64(seed))
 
 
 def count_leaves(options, place):
@@ -86,7 +89,7 @@ def write(row, place, best):
     """Fill the row of a node as a leaf."""
     row["threshold"], row["feature"] = NO_FEATURE, NO_FEATURE
     row["children_left"], row["children_right"], row["missing_go_to_left"] = LEAF, LEAF, 0
-    row["value"] = place.parent_value if best.value != best.value else best.value
+    row["value"] = place.parent_value if best.value != best.value else min(max(best.value, place.low), place.high)
     row["value_low"], row["value_high"] = best.low, best.high
     row["impurity"], row["weighted_n_node_samples"] = best.cost, place.weight
     row["n_node_samples"] = place.stop - place.start
@@ -113,6 +116,7 @@ def wait(scratch, options, place, node, split, n_pending):
     item["limit_start"], item["limit_stop"] = place.limit_start, place.limit_stop
     item["feature"], item["n_left"] = split.feature, split.n_left
     item["missing_left"], item["seed"] = split.missing_left, place.seed
+    item["low"], item["high"] = place.low, place.high
     item["left_centre"] = node.centre + split.left_value
     item["right_centre"] = node.centre + split.right_value
     return n_pending + 1
@@ -133,12 +137,12 @@ def _threshold(X, path, order, feature, n_left):
 def divide(problem, scratch, options, item, row, n_nodes):
     """Carry out the split of a pending node, but for the orders: fill its row and partition its limits.
 
-    Returns the places of its children, and whether one of them may be split again: then the orders must be partitioned.
+    Returns the places of its children, and whether the orders must be partitioned: they are needed below, or later.
     """
     start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
     order, depth = problem.orders[feature], item["depth"] + 1
     n_missing = n_missing_in(problem.X, order, start, stop, feature)
-    path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf)
+    path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf, free())
     row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
     goes_left = scratch.goes_left
@@ -149,29 +153,36 @@ def divide(problem, scratch, options, item, row, n_nodes):
         problem.limits, problem.breakpoints, (first, last), goes_left, scratch.spare, scratch.spare_breakpoints
     )
     seeds = seed_of_child(item["seed"], np.uint64(0)), seed_of_child(item["seed"], np.uint64(1))
-    left = Place(n_nodes, depth, start, split, first, middle, left_weight, item["left_centre"], value, seeds[0])
-    right = Place(n_nodes + 1, depth, split, stop, middle, last, right_weight, item["right_centre"], value, seeds[1])
-    return left, right, may_split(options, depth, max(n_left, stop - split))
+    a, b = item["left_centre"], item["right_centre"]
+    low, high = child_bounds(problem.signs[feature], item["low"], item["high"], a, b)
+    left = Place(n_nodes, depth, start, split, first, middle, left_weight, a, value, low[0], high[0], seeds[0])
+    right = Place(n_nodes + 1, depth, split, stop, middle, last, right_weight, b, value, low[1], high[1], seeds[1])
+    # Which categories went left is read off the orders when the tree is complete.
+    goes_on = may_split(options, depth, max(n_left, stop - split)) or problem.n_categories[feature] > 0
+    return left, right, goes_on
 
 
 @folded
 def borrow_problem(problem, loss):
-    X, orders, limits, breakpoints, weights, _, margin = problem
-    return Problem(borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights), loss, margin)
+    X, orders, limits, breakpoints, weights, n_categories, signs, _, margin = problem
+    return Problem(
+        borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights),
+        borrow(n_categories), borrow(signs), loss, margin,
+    )  # fmt: skip
 
 
 @folded
 def borrow_scratch(scratch):
-    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, screen, waiting = scratch
+    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, screen, groups, waiting = scratch
     return Scratch(
         borrow(samples), borrow(points), borrow(ranks), borrow(goes_left), borrow(spare),
-        borrow(spare_breakpoints), borrow(features), borrow(random), borrow_screen(screen),
+        borrow(spare_breakpoints), borrow(features), borrow(random), borrow_screen(screen), borrow_room(groups),
         frontier.Frontier(borrow(waiting.priority), borrow(waiting.slots), borrow(waiting.pending)),
     )  # fmt: skip
 
 
 @filling
-def grow(problem, loss, options, scratch, nodes, place, n_nodes, n_pending):
+def grow(problem, loss, kinds, options, scratch, nodes, place, n_nodes, n_pending):
     """Grow a tree into the table `nodes` from the place of its root; returns how many nodes there are, and are pending.
 
     None is pending when the tree is complete. Otherwise the first must be priced by descent, or has too many rows, and
@@ -190,7 +201,7 @@ def grow(problem, loss, options, scratch, nodes, place, n_nodes, n_pending):
                 continue
             node = prepare(problem, scratch, place, centre, reach, best)
             if best.cost > node.tolerance:
-                split = search(problem, scratch, options, place, node, WALKING)
+                split = search(problem, scratch, options, place, node, WALKING, kinds)
                 n_pending = wait(scratch, options, place, node, split, n_pending)
         if n_pending == 0 or 2 * options.max_leaf_nodes == n_nodes + 1:
             return n_nodes, np.int64(0)
@@ -205,7 +216,7 @@ def grow(problem, loss, options, scratch, nodes, place, n_nodes, n_pending):
 
 
 @kernel
-def price_by_descent(problem, loss, options, scratch, nodes, n_pending):
+def price_by_descent(problem, loss, kinds, options, scratch, nodes, n_pending):
     """Price the splits of the first pending node by descent; returns how many nodes are pending then."""
     problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
     item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
@@ -213,10 +224,10 @@ def price_by_descent(problem, loss, options, scratch, nodes, n_pending):
     weight, value = row["weighted_n_node_samples"], row["value"]
     first, last = item["limit_start"], item["limit_stop"]
     stretch, seed = (item["start"], item["stop"], first, last), item["seed"]
-    place = Place(item["node"], item["depth"], *stretch, weight, value, value, seed)
+    place = Place(item["node"], item["depth"], *stretch, weight, value, value, item["low"], item["high"], seed)
     centre, reach, best = open_place(problem, scratch, place)
     node = prepare(problem, scratch, place, centre, reach, best)
-    split = search(problem, scratch, options, place, node, DESCENDING)
+    split = search(problem, scratch, options, place, node, DESCENDING, kinds)
     return wait(scratch, options, place, node, split, n_pending - 1)
 
 

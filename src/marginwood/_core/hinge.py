@@ -249,6 +249,21 @@ def value_of(points, loss, minimum):
 
 
 @inlined
+def nearest(value, low, high, bounds):
+    """The minimiser between `low` and `high` that is nearest to some bounds, if `value` is not within them."""
+    return min(max(min(max(value, bounds.low), bounds.high), low), high)
+
+
+@inlined
+def nearest_of(points, loss, minimum, bounds):
+    """The same for a running minimum."""
+    value = value_of(points, loss, minimum)
+    low, high = points[minimum.low, 0], points[minimum.high, 0]
+    is_unique = minimum.weight > 0 if loss.code == LINEAR else minimum.n_active > 0
+    return value if is_unique else nearest(value, low, high, bounds)
+
+
+@inlined
 def middle_of(low, high):
     """The middle of a set of minimisers, or its finite end; NaN if it has none."""
     if low == -np.inf:

@@ -190,8 +190,8 @@ class _KeptKernel:
 
     def _purpose(self, signature):
         members = [member for kind in signature for member in getattr(kind, "types", (kind,))]
-        constants = [member.constant.label for member in members if isinstance(member, _ConstantType)]
-        return " with ".join([purpose_of(self._function), *constants])
+        labels = [member.constant.label for member in members if isinstance(member, _ConstantType)]
+        return " with ".join([purpose_of(self._function), *filter(None, labels)])
 
     def flush(self):
         """Nothing waits to be written."""
@@ -227,7 +227,7 @@ class Constant(int):
     """
 
     def __new__(cls, value, label):
-        """`label` is what a user calls it."""
+        """`label` is what a user calls it; it may be empty."""
         self = super().__new__(cls, value)
         self.label = label
         return self

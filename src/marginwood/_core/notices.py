@@ -20,6 +20,7 @@ PURPOSES = {
     "prefixes": "optimal_costs",
     "prune": "pruning",
     "queries": "distributions",
+    "subsets": "trees",
     "turnbull": "distributions",
 }
 

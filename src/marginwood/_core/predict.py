@@ -4,10 +4,11 @@ import numpy as np
 
 from marginwood._core.jit import borrow, inlined, kernel
 from marginwood._core.nodes import LEAF
+from marginwood._core.subsets import borrow_subsets, goes_left
 
 
 @inlined
-def _step(nodes, X, row, node):
+def _step(nodes, X, subsets, row, node):
     """The child of `node` that a row goes to; a leaf stays where it is.
 
     The child is computed, not chosen: a choice compiles to a jump, which is wrong every other time (twice as slow).
@@ -16,19 +17,19 @@ def _step(nodes, X, row, node):
     value = X[row, max(at["feature"], 0)]
     left = np.int64(at["children_left"])
     right = np.int64(at["children_right"])
-    goes_left = (value <= at["threshold"]) | ((value != value) & (at["missing_go_to_left"] != 0))
-    child = right + (left - right) * np.int64(goes_left)
+    child = right + (left - right) * np.int64(goes_left(at, value, subsets))
     return node if left == LEAF else child
 
 
 @kernel
-def apply(nodes, X):
-    """The leaf of every row of X.
+def apply(nodes, X, subsets):
+    """The leaf of every row of X; `subsets` is None for a tree that splits numbers alone.
 
     Four rows walk at a time: a step waits for memory, and the waits of four overlap.
     """
     nodes = borrow(nodes)
     X = borrow(X)
+    subsets = borrow_subsets(subsets)
     n_rows = X.shape[0]
     leaves = np.empty(n_rows, dtype=np.int64)
     for first in range(0, n_rows, 4):
@@ -39,9 +40,10 @@ def apply(nodes, X):
         moved = True
         while moved:
             before = a + b + c + d
-            a, b = _step(nodes, X, first, a), _step(nodes, X, second, b)
-            c = _step(nodes, X, third, c)
-            d = _step(nodes, X, fourth, d)
+            a = _step(nodes, X, subsets, first, a)
+            b = _step(nodes, X, subsets, second, b)
+            c = _step(nodes, X, subsets, third, c)
+            d = _step(nodes, X, subsets, fourth, d)
             moved = a + b + c + d != before
         leaves[first] = a
         leaves[second] = b

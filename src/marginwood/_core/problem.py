@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import parallel
+from marginwood._core.categories import CATEGORIES, NUMBERS
 from marginwood._core.grow import count_leaves, grow_on, make_scratch, make_shared, root_of
 from marginwood._core.hinge import LINEAR, SQUARED
 from marginwood._core.nodes import NODE_DTYPE
@@ -16,6 +17,7 @@ from marginwood._core.optimum import solve
 from marginwood._core.order import keep_limits, keep_orders, merge_limits, sort_limits
 from marginwood._core.rankset import N_SENTINELS, make_rank_set
 from marginwood._core.search import Options, Problem
+from marginwood._core.subsets import list_subsets
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
 MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
@@ -135,16 +137,39 @@ def subsample(orders, limits, weights):
     return kept_orders, limits._replace(in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits])
 
 
-def grow_tree(X, orders, limits, weights, loss, options: Options, seed, team=None):
-    """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up. Returns the node table."""
+class Kinds(NamedTuple):
+    """What is known of the features: how many categories each has, 0 for numbers, and its effect, 0 for any.
+
+    `n_categories` is None where all features hold numbers.
+    """
+
+    n_categories: np.ndarray | None
+    signs: np.ndarray
+
+
+def plain(n_features):
+    """The kinds of features that all hold numbers and may do anything."""
+    return Kinds(None, np.zeros(n_features, dtype=np.int8))
+
+
+def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: Kinds, team=None):
+    """Grow a tree from the rows that `orders` hold; `orders` and `limits` are used up.
+
+    Returns the node table, and the categories of its splits; None if there are none.
+    """
     weights, weight_unit = scaled(weights)
+    n_categories, signs = kinds
+    has_categories = n_categories is not None
+    n_categories = n_categories if has_categories else np.zeros(X.shape[1], dtype=np.int64)
     power = 2 if LOSS_CODES[loss] == SQUARED else 1
-    problem = Problem(X, orders, limits.in_order, limits.breakpoints, weights, None, limits.margin)
+    of_rows = X, orders, limits.in_order, limits.breakpoints, weights
+    problem = Problem(*of_rows, n_categories, signs, None, limits.margin)
     mantissa, weight_exponent = np.frexp(weight_unit)
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     options = options._replace(min_decrease=float(least))
-    nodes = _grow(problem, LOSS_CODES[loss], options, root_of(problem, seed), team)
+    start = problem, LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS, options
+    nodes = _grow(start, root_of(problem, seed), team)
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
     nodes["impurity"] = in_units(nodes["impurity"], weight_unit, limits.exponent, power)
@@ -153,17 +178,19 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, team=Non
         nodes[field] = np.ldexp(nodes[field], limits.exponent)
     if not len(limits.in_order):
         nodes["value"] = limits.default
-    return nodes
+    return nodes, list_subsets(nodes, X, orders, n_categories) if has_categories else None
 
 
-def _grow(problem, loss, options, root, team):
+def _grow(start, root, team):
     """The node table in the units of the problem, by a team if there is one and it is worth its while."""
-    shared = make_shared(problem.weights)
+    problem, _, kinds, options = start
+    shared = make_shared(problem.weights, kinds == CATEGORIES)
     if team is not None and problem.orders.size >= parallel.LEAST_CELLS:
-        return parallel.Growth(team, problem, loss, options, shared).grow(root)
+        return parallel.Growth(team, start, shared).grow(root)
     max_leaves = count_leaves(options, root)
     n_features, n_samples = problem.orders.shape
-    scratch = make_scratch(shared, n_features, n_samples, len(problem.limits), max_leaves)
+    n_categories = int(problem.n_categories.max())
+    scratch = make_scratch(shared, n_features, n_samples, len(problem.limits), max_leaves, n_categories)
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    n_nodes, _ = grow_on((problem, loss, options, scratch, nodes), root, 0, 0)
+    n_nodes, _ = grow_on((*start, scratch, nodes), root, 0, 0)
     return nodes[:n_nodes].copy()

@@ -4,6 +4,7 @@ import numpy as np
 
 from marginwood._core.jit import borrow, inner, kernel
 from marginwood._core.nodes import LEAF
+from marginwood._core.subsets import borrow_subsets, goes_left
 
 NONE = np.int64(-1)
 DISTANCE, SQUARED_DISTANCE, MISS = 0, 1, 2  # what `path_losses` sums over rows
@@ -103,7 +104,7 @@ def _add_to_range(sums, start, stop, amount):
 
 
 @kernel
-def path_losses(nodes, leaf_from, n_subtrees, X, intervals, weights, kind):
+def path_losses(nodes, subsets, leaf_from, n_subtrees, X, intervals, weights, kind):
     """The weighted loss of every subtree of a pruning path on some rows, in one walk per row.
 
     Node `j` is a leaf from subtree ``leaf_from[j]`` on, until its parent is one: what its rows lose with its value
@@ -112,6 +113,7 @@ def path_losses(nodes, leaf_from, n_subtrees, X, intervals, weights, kind):
     nodes = borrow(nodes)
     leaf_from = borrow(leaf_from)
     X = borrow(X)
+    subsets = borrow_subsets(subsets)
     losses = np.zeros(nodes.shape[0])
     for i in range(X.shape[0]):
         node = np.int64(0)
@@ -120,10 +122,7 @@ def path_losses(nodes, leaf_from, n_subtrees, X, intervals, weights, kind):
             losses[node] += weights[i] * _row_loss(nodes[node]["value"], lower, upper, kind)
             if nodes[node]["children_left"] == LEAF:
                 break
-            value = X[i, nodes[node]["feature"]]
-            left = value <= nodes[node]["threshold"]
-            if value != value:
-                left = nodes[node]["missing_go_to_left"] != 0
+            left = goes_left(nodes[node], X[i, nodes[node]["feature"]], subsets)
             node = np.int64(nodes[node]["children_left"] if left else nodes[node]["children_right"])
     sums = np.zeros(2 * n_subtrees)
     _add_to_range(sums, leaf_from[0], n_subtrees, losses[0])

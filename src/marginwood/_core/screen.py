@@ -158,7 +158,7 @@ def _add_up(room, order, row, width, group, n_groups):
 
 @inlined
 def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slope, distances, slack):
-    """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `_bound`.
+    """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `bound`.
 
     Where the slope changes its sign towards the other value, the height at which the tangents at ``mu`` and there meet;
     otherwise the bound of the module's table. Sums of weights are differences: `slack` is more than their rounding.
@@ -177,7 +177,7 @@ def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slop
 
 
 @inner
-def _bound(room, width, loss, distances, bounds):
+def bound(room, width, loss, distances, bounds):
     """Turn the sums in front of a block's entries into bounds."""
     sums = borrow(room.sums)
     t = borrow(room.totals)
@@ -228,7 +228,7 @@ def _bound_block(room, order, path, start, loss, distances, bounds):
     n_groups = 1 if loss.code == SQUARED else 2
     for group in range(n_groups):
         _add_up(room, order, row, width, group, n_groups)
-    _bound(room, width, loss, distances, bounds)
+    bound(room, width, loss, distances, bounds)
     for i in range(width):
         u = np.uint64(i)
         if order[np.uint64(row) + u] >= 0 or start + i < path.first:
@@ -255,7 +255,7 @@ def screen(room, order, path, loss, distances, price):
             if not bounds[np.uint64(i)] >= price:
                 first, last = min(first, start + i), start + i
         start += width
-    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last)
+    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last, path.effect)
 
 
 @inner
@@ -269,7 +269,7 @@ def least_bound(room, order, path, loss, distances):
     while start <= path.last:
         width = _bound_block(room, order, path, start, loss, distances, room.bounds)
         for i in range(width):
-            bound = room.bounds[np.uint64(i)]
-            least = min(least, bound if bound == bound else -np.inf)
+            own = room.bounds[np.uint64(i)]
+            least = min(least, own if own == own else -np.inf)
         start += width
     return least

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import hinge, rankset
+from marginwood._core.categories import CATEGORIES, search_groups
 from marginwood._core.frontier import Frontier
+from marginwood._core.groups import Room
 from marginwood._core.hinge import SQUARED, Loss, Minimum
 from marginwood._core.jit import Constant, folded, inner
 from marginwood._core.nodes import NO_FEATURE
@@ -16,7 +18,7 @@ from marginwood._core.optimum import Optimum
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import contested, minimise, rank_limits, start_from
 from marginwood._core.screen import Screen, fill, screen
-from marginwood._core.split import Split, make_path, sweep, sweep_by_descent
+from marginwood._core.split import DESCENDING, WALKING, Effect, Split, make_path, sweep, sweep_by_descent
 
 # A split must lower the cost by this share of the node's cost, ...
 COST_TOLERANCE = 1e-10
@@ -28,8 +30,6 @@ EPSILON = 2.0**-52
 # Where the rounding of running sums may be a larger share of the node's cost, splits are priced by descent.
 PRICE_TOLERANCE = 1e-9
 
-# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and compiled apart.
-WALKING, DESCENDING = Constant(0, "sweeps"), Constant(1, "descent")
 NOT_PRICED = -3  # instead of the feature of a split
 
 ONE = np.uint64(1)
@@ -41,8 +41,9 @@ MULTIPLIER = np.uint64(0x9E3779B1)
 class Problem(NamedTuple):
     """What a tree is grown from. `breakpoints` are those of `limits`.
 
-    All but X and the weights is permuted while the tree grows. Python gives the loss apart, because numba takes long to
-    see the type of a tuple that holds a constant.
+    `n_categories` of a feature are 0 if it holds numbers; `signs` say which way it must move the prediction, 0 for any.
+    Orders, limits and breakpoints are permuted while the tree grows. Python gives the loss apart, because numba takes
+    long to see the type of a tuple that holds a constant.
     """
 
     X: np.ndarray
@@ -50,6 +51,8 @@ class Problem(NamedTuple):
     limits: np.ndarray
     breakpoints: np.ndarray
     weights: np.ndarray
+    n_categories: np.ndarray
+    signs: np.ndarray
     loss: Constant | None
     margin: float
 
@@ -83,11 +86,12 @@ class Scratch(NamedTuple):
     features: np.ndarray
     random: np.ndarray
     screen: Screen
+    categories: Room
     frontier: Frontier
 
 
 class Place(NamedTuple):
-    """A node to come: its stretches of rows and limits, a first guess of its minimiser, and the seed of its draws."""
+    """A node to come: its stretches of rows and limits, a first guess of its minimiser, its bounds and its seed."""
 
     node: int
     depth: int
@@ -98,6 +102,8 @@ class Place(NamedTuple):
     weight: float
     centre: float
     parent_value: float
+    low: float
+    high: float
     seed: np.uint64
 
 
@@ -230,23 +236,39 @@ def varying(problem, place, feature):
 
 
 @folded
-def try_path(problem, scratch, place, node, distances, path, best, way):
-    """The better of `best` and the splits of one path; and whether this was the way to price them."""
-    order, points = problem.orders[path.feature], points_of(scratch, place)
-    samples, ranks, loss, tolerance = scratch.samples, scratch.ranks, node.loss, node.tolerance
+def path_of(problem, options, place, node, key):
+    """The path of a key: a feature, how many samples miss it, and whether these go left."""
+    effect = Effect(np.int64(problem.signs[key[0]]), place.low - node.centre, place.high - node.centre)
+    return make_path(key[0], place.start, place.stop, key[1], key[2], options.min_samples_leaf, effect)
+
+
+@folded
+def try_path(problem, scratch, options, place, node, distances, key, best, way, kinds):
+    """The better of `best` and the splits of one path; and whether this was the way to price them.
+
+    All splits of a feature that holds categories are one path.
+    """
     in_budget = True
-    if way == DESCENDING:
-        best = sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
+    if kinds == CATEGORIES and problem.n_categories[key[0]] > 0:
+        best, in_budget = search_groups(problem, scratch, options, place, node, key[0], key[1], way, best, distances)
     else:
-        path = screen(scratch.screen, order, path, loss, distances, best.cost - tolerance)
-        if path.first <= path.last:
-            bounds = scratch.screen.bounds
-            best, in_budget = sweep(order, samples, ranks, points, loss, node.minimum, path, bounds, best, tolerance)
+        path = path_of(problem, options, place, node, key)
+        order, points = problem.orders[path.feature], points_of(scratch, place)
+        samples, ranks, loss, tolerance = scratch.samples, scratch.ranks, node.loss, node.tolerance
+        if way == DESCENDING:
+            best = sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
+        else:
+            path = screen(scratch.screen, order, path, loss, distances, best.cost - tolerance)
+            if path.first <= path.last:
+                bounds = scratch.screen.bounds
+                best, in_budget = sweep(
+                    order, samples, ranks, points, loss, node.minimum, path, bounds, best, tolerance
+                )
     return best, in_budget
 
 
 @folded
-def search(problem, scratch, options, place, node, way):
+def search(problem, scratch, options, place, node, way, kinds):
     """The best split of a node; ``n_left == 0`` if none lowers the cost, NOT_PRICED if this is not the way to find it.
 
     Features that do not vary in the node do not count as tried, and the search goes on past
@@ -271,9 +293,10 @@ def search(problem, scratch, options, place, node, way):
         if n_missing < 0:
             continue
         n_tried += 1
-        for missing_left in range(2 if n_missing > 0 else 1):
-            path = make_path(feature, place.start, place.stop, n_missing, missing_left, options.min_samples_leaf)
-            best, in_budget = try_path(problem, scratch, place, node, distances, path, best, way)
+        n_paths = 2 if n_missing > 0 and problem.n_categories[feature] == 0 else 1
+        for missing_left in range(n_paths):
+            key = feature, n_missing, missing_left
+            best, in_budget = try_path(problem, scratch, options, place, node, distances, key, best, way, kinds)
             if not in_budget:
                 return not_priced
     return best

@@ -10,11 +10,25 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import descent, hinge, rankset
-from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
+from marginwood._core.jit import PREFETCH_DISTANCE, Constant, borrow, inlined, inner, prefetch
 from marginwood._core.order import SAMPLE_MASK
 
 # A sweep that walks further than this many pieces per limit is done again by descent.
 MOVES_PER_LIMIT = 8
+
+# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and compiled apart.
+WALKING, DESCENDING = Constant(0, "sweeps"), Constant(1, "descent")
+
+
+class Effect(NamedTuple):
+    """What a feature must do to the prediction: 1 to raise it, -1 to lower it, 0 for anything.
+
+    Unless it is 0, the values of both sides must lie between `low` and `high`, too.
+    """
+
+    sign: int
+    low: float
+    high: float
 
 
 class Path(NamedTuple):
@@ -31,6 +45,7 @@ class Path(NamedTuple):
     missing_left: int
     first: int
     last: int
+    effect: Effect
 
 
 class Split(NamedTuple):
@@ -59,10 +74,23 @@ def path_row(path, position):
 
 
 @inlined
-def make_path(feature, start, stop, n_missing, missing_left, min_samples_leaf):
+def make_path(feature, start, stop, n_missing, missing_left, min_samples_leaf, effect):
     """All samples of a node, with as many on either side as a leaf must have, and a number besides any missing ones."""
     first = max(min_samples_leaf, n_missing + 1 if missing_left else 1)
-    return Path(feature, start, stop, n_missing, missing_left, first, stop - start - min_samples_leaf)
+    return Path(feature, start, stop, n_missing, missing_left, first, stop - start - min_samples_leaf, effect)
+
+
+@inlined
+def free():
+    """The effect of a feature that may do anything."""
+    return Effect(np.int64(0), -np.inf, np.inf)
+
+
+@inlined
+def is_allowed(effect, left, right):
+    """Whether the values of two sides have the effect."""
+    within = effect.low <= min(left, right) and max(left, right) <= effect.high
+    return effect.sign == 0 or (within and effect.sign * (right - left) >= 0)
 
 
 @inner
@@ -93,9 +121,12 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                 break  # it only grows from here on
             price = left_cost + hinge.cost_of(points, loss, after)
             if price < cost - tolerance:
-                cost, n_left = price, position
-                left_value = hinge.value_of(points, loss, before)
-                right_value = hinge.value_of(points, loss, after)
+                left, right = hinge.value_of(points, loss, before), hinge.value_of(points, loss, after)
+                if path.effect.sign != 0:
+                    left = hinge.nearest_of(points, loss, before, path.effect)
+                    right = hinge.nearest_of(points, loss, after, path.effect)
+                if is_allowed(path.effect, left, right):
+                    cost, n_left, left_value, right_value = price, position, left, right
             before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
         # A lower limit that is not there has rank 0, an upper one that of the sentinel above: neither is ever active,
         # and a step of 0 is added.
@@ -131,7 +162,12 @@ def sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
             after, _ = descent.locate(points, loss, ranks, rankset.RIGHT, right_sums)
             price = before.cost + after.cost
             if price < best.cost - tolerance:
-                best = Split(price, path.feature, position, path.missing_left, before.value, after.value)
+                left, right = before.value, after.value
+                if path.effect.sign != 0:
+                    left = hinge.nearest(left, before.low, before.high, path.effect)
+                    right = hinge.nearest(right, after.low, after.high, path.effect)
+                if is_allowed(path.effect, left, right):
+                    best = Split(price, path.feature, position, path.missing_left, left, right)
         sample = samples[entry & SAMPLE_MASK]
         rank = np.int64(sample["lower_rank"])
         for kind in range(2):

@@ -1,7 +1,8 @@
 """DistributionalIntervalRegressor: the distribution of a model's own errors around its predictions.
 
-The *residual interval* of a row is its interval less its out-of-fold prediction. The maximum likelihood distribution
-of all residual intervals, moved to a prediction, is the predictive distribution there.
+The *residual interval* of a row is its interval less its prediction by models that have not seen it. The maximum
+likelihood distribution of residual intervals, moved to a prediction, is the predictive distribution there. It is
+estimated at a few *centres*, which are typical predictions, from the rows with predictions near by.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from marginwood._base import (
     IntervalRegressorMixin,
+    Rows,
     all_or_nothing,
     check_outer_features,
     check_rows,
@@ -22,26 +24,42 @@ from marginwood._base import (
 )
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._predictive import DistributionMixin
+from marginwood._support.checks import check_number
 from marginwood.distributions import IntervalDistribution, turnbull
-from marginwood.intervals import FloatArray
+from marginwood.distributions._weighted import sort_rows, weighted_turnbull
+from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["DistributionalIntervalRegressor"]
+
+OWN = "own"
+# Where estimators of the package keep their predictions of training rows by models that have not seen them.
+UNSEEN = ("oof_prediction_", "oob_prediction_")
+MOST_CENTRES = 32
+# Fewer rows leave a distribution too rough, and more make it less local without being needed.
+FEWEST_NEIGHBORS = 50
+MOST_NEIGHBORS = 5_000
 
 
 class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """Predictive distributions for any estimator that predicts numbers.
 
     The estimator is cross-fitted; the maximum likelihood distribution of its out-of-fold residual intervals is put
-    around its predictions. This assumes that errors are distributed alike for all rows.
+    around its predictions. This assumes that errors are distributed alike for rows with similar predictions.
 
     Parameters
     ----------
     estimator : estimator
         An estimator of this package, or any regressor that takes intervals.
-    cv : int, splitter or iterable of (train, test), default=5
+    cv : int, splitter, iterable of (train, test) or "own", default=5
         Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        "own" fits the estimator once and takes its own predictions of rows that it has not seen: `oof_prediction_`,
+        as an `IntervalSuperLearner` has it, or `oob_prediction_` of a forest.
+    neighbors : float or None, default=0.5
+        From which share of the rows the errors around a prediction are learned: those with the nearest predictions, 50
+        to 5,000 of them; the nearest count most. With None all rows count alike, which assumes that errors
+        are distributed alike for all rows.
     tol : float, default=1e-3
-        How far the log-likelihood of the residuals' distribution may be from its maximum.
+        How far the log-likelihood of the residuals' distributions may be from its maximum.
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
@@ -49,12 +67,14 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
 
     Attributes
     ----------
-    crossfit_ : CrossFittedIntervalRegressor
-        The models, with their out-of-fold predictions.
+    estimator_ : estimator
+        What predicts: a `CrossFittedIntervalRegressor`, or with ``cv="own"`` the estimator, fitted.
+    centres_ : ndarray of shape (m,)
+        Typical predictions, ascending; around any other prediction errors are those of the nearest one.
     residual_distribution_ : IntervalDistribution
-        The distribution of the residual intervals.
-    residual_support_, residual_mass_ : ndarray
-        Its support intervals, of shape (k, 2), and their masses.
+        The distribution of the residual intervals around each centre.
+    residual_support_, residual_mass_, residual_offsets_ : ndarray
+        Its support intervals, their masses, and where those of each centre start.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -81,10 +101,18 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
     """
 
     def __init__(
-        self, estimator: Any, *, cv: Any = 5, tol: float = 1e-3, n_jobs: int | None = None, verbose: int = 0
+        self,
+        estimator: Any,
+        *,
+        cv: Any = 5,
+        neighbors: float | None = 0.5,
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
+        self.neighbors = neighbors
         self.tol = tol
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -109,25 +137,59 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         DistributionalIntervalRegressor
             The fitted estimator.
         """
+        if self.neighbors is not None:
+            check_number("neighbors", self.neighbors, "None or a share > 0 and <= 1", lambda share: 0 < share <= 1)
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
-        crossfit = CrossFittedIntervalRegressor(self.estimator, cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose)
-        crossfit.fit(X, rows.intervals, sample_weight, groups)
-        copy_feature_names(self, crossfit)
-        prediction = crossfit.oof_prediction_
-        known = ~np.isnan(prediction) & (rows.weight > 0)
-        residual = rows.intervals[known] - prediction[known, np.newaxis]
-        found = turnbull(residual, rows.weight[known], tol=self.tol)
-        self.residual_support_ = found.support
-        self.residual_mass_ = found.mass
-        self.crossfit_ = crossfit
+        model = self._fit_estimator(rows, sample_weight, groups)
+        prediction = _find_unseen(model)
+        known = ~np.isnan(prediction) & (rows.weight > 0) & np.isfinite(rows.intervals).any(axis=1)
+        if not known.any():
+            raise ValueError("estimator: no informative row has a prediction by a model that has not seen it.")
+        centres = prediction[known]
+        residual = rows.intervals[known] - centres[:, np.newaxis]
+        if self.neighbors is None:
+            pooled = turnbull(residual, rows.weight[known], tol=self.tol)
+            self.centres_ = np.median(centres, keepdims=True)
+            self.residual_support_ = pooled.support
+            self.residual_mass_ = pooled.mass
+            self.residual_offsets_ = np.array([0, len(pooled.mass)])
+        else:
+            self.centres_ = _choose_centres(centres)
+            entries = _weigh_neighbors(centres, self.centres_, rows.weight[known], self.neighbors)
+            steps = weighted_turnbull(sort_rows(residual), *entries, tol=self.tol)
+            self.residual_support_ = np.column_stack(steps._steps[:2])
+            self.residual_mass_ = steps._mass
+            self.residual_offsets_ = np.append(steps._steps.start, len(steps._mass))
+        self.estimator_ = model
         return self
+
+    def _fit_estimator(self, rows: Rows, sample_weight: Any, groups: Any) -> Any:
+        """A fitted model that has predictions of the training rows by models that have not seen them."""
+        if not isinstance(self.cv, str):
+            model = CrossFittedIntervalRegressor(self.estimator, cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose)
+            model.fit(rows.X, rows.intervals, sample_weight, groups)
+            copy_feature_names(self, model)
+            return model
+        if self.cv != OWN:
+            raise ValueError(f"cv: expected folds or {OWN!r}, got {self.cv!r}.")
+        model = clone(self.estimator)
+        if "oob_score" in model.get_params(deep=False):
+            model.set_params(oob_score=True)
+        options = {} if sample_weight is None else {"sample_weight": rows.weight}
+        if groups is not None and has_fit_parameter(model, "groups"):
+            options["groups"] = groups
+        return model.fit(rows.X, rows.intervals, **options)
 
     @property
     def residual_distribution_(self) -> IntervalDistribution:
-        """The distribution of the residual intervals."""
+        """The distribution of the residual intervals around each centre."""
         check_is_fitted(self)
-        return IntervalDistribution(self.residual_support_, self.residual_mass_)
+        return IntervalDistribution(self.residual_support_, self.residual_mass_, self.residual_offsets_)
+
+    def _find_centres(self, prediction: FloatArray) -> IntArray:
+        """The nearest centre of every prediction."""
+        return np.searchsorted((self.centres_[1:] + self.centres_[:-1]) / 2, prediction)
 
     def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.
@@ -143,7 +205,8 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
             One row per row of X.
         """
         check_is_fitted(self)
-        return self.residual_distribution_.shifted(self.crossfit_.predict(check_outer_features(self, X)))
+        prediction = self.estimator_.predict(check_outer_features(self, X))
+        return self.residual_distribution_[self._find_centres(prediction)].shifted(prediction)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the median of every row.
@@ -159,14 +222,14 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
             Medians. Where more than half of the mass lies beyond all finite limits, the farthest of these.
         """
         check_is_fitted(self)
-        prediction = self.crossfit_.predict(check_outer_features(self, X))
-        return prediction + finite_median(self.residual_distribution_)
+        prediction = self.estimator_.predict(check_outer_features(self, X))
+        return prediction + _finite_medians(self.residual_distribution_)[self._find_centres(prediction)]
 
     @property
     def feature_importances_(self) -> FloatArray:
         """Mean importances of the models."""
         check_is_fitted(self)
-        return self.crossfit_.feature_importances_
+        return self.estimator_.feature_importances_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -174,7 +237,47 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         return tags
 
 
-def finite_median(distribution: IntervalDistribution) -> float:
-    """The median of a single distribution, or the finite limit nearest to it."""
-    ends = distribution.support[np.isfinite(distribution.support)]
-    return float(np.clip(distribution.median(bound="spread"), ends.min(), ends.max()))
+def _find_unseen(model: Any) -> FloatArray:
+    """The predictions of the training rows by models that have not seen them."""
+    for name in UNSEEN:
+        if hasattr(model, name):
+            return getattr(model, name)
+    raise TypeError(
+        f"cv: {OWN!r} needs an estimator that has {' or '.join(UNSEEN)} once it is fitted, such as a forest or an "
+        f"IntervalSuperLearner; {type(model).__name__} has neither. Give the number of folds instead."
+    )
+
+
+def _choose_centres(prediction: FloatArray) -> FloatArray:
+    """Typical predictions: an equal number of rows around each."""
+    shares = (np.arange(MOST_CENTRES) + 0.5) / MOST_CENTRES
+    return np.unique(np.quantile(prediction, shares, method="inverted_cdf"))
+
+
+def _weigh_neighbors(
+    prediction: FloatArray, centres: FloatArray, weight: FloatArray, share: float
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The rows around each centre and their weights, which fall to 0 at the distance of the farthest (tricube)."""
+    n_neighbors = int(np.clip(np.ceil(share * len(prediction)), FEWEST_NEIGHBORS, MOST_NEIGHBORS))
+    n_neighbors = min(n_neighbors, len(prediction))
+    rows, weights = [], []
+    for centre in centres:
+        distance = np.abs(prediction - centre)
+        reach = np.partition(distance, n_neighbors - 1)[n_neighbors - 1]
+        # Where that many predictions are equal, these alone are neighbours.
+        scaled = distance / reach if reach > 0 else np.where(distance > 0, 1.0, 0.0)
+        near = np.flatnonzero(scaled < 1)
+        rows.append(near)
+        weights.append(weight[near] * (1 - scaled[near] ** 3) ** 3)
+    offsets = np.cumsum([0, *map(len, rows)])
+    return offsets, np.concatenate(rows), np.concatenate(weights)
+
+
+def _finite_medians(distribution: IntervalDistribution) -> FloatArray:
+    """The median of every row of a distribution, or the finite limit nearest to it."""
+    medians = distribution.median(bound="spread")
+    for row in np.flatnonzero(np.isinf(medians)):
+        ends = distribution[row].support
+        ends = ends[np.isfinite(ends)]
+        medians[row] = np.clip(medians[row], ends.min(), ends.max())
+    return medians

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED
 from marginwood._core.predict import apply
-from marginwood._trees.growing import Nodes, SortedRows, grow
+from marginwood._trees.growing import Grown, SortedRows, grow
 from marginwood._trees.rules import Rules
 from marginwood.intervals import FloatArray, IntArray
 
@@ -43,23 +43,23 @@ class Draw(NamedTuple):
         return np.bincount(rows, minlength=self.n_samples)
 
 
-class Grown(NamedTuple):
-    """A node table, and the leaf of every training row, drawn or not."""
+class Member(NamedTuple):
+    """A tree, and the leaf of every training row, drawn or not."""
 
-    nodes: Nodes
+    grown: Grown
     leaves: npt.NDArray[np.int32]
 
 
-def grow_one(rows: Any, rules: Rules, draw: Draw) -> Grown:
+def grow_one(rows: Any, rules: Rules, draw: Draw) -> Member:
     """Grow one tree of a forest."""
     # A cluster of one thread is not used by joblib, and the future itself comes here.
     rows = rows.result() if hasattr(rows, "result") else rows
     seed = int(check_random_state(draw.seed).randint(1, LARGEST_SEED))
-    nodes = grow(rows, rules, seed, draw.counts())
-    return Grown(nodes, apply(nodes, rows.X).astype(np.int32))
+    grown = grow(rows, rules, seed, draw.counts())
+    return Member(grown, apply(grown.nodes, rows.X, grown.subsets).astype(np.int32))
 
 
-def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[Grown]:
+def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[Member]:
     """Yield a tree per draw, grown where joblib is told to.
 
     joblib's own way with a Dask cluster is to send an argument to one worker, and to lose it with that worker. Here
@@ -76,9 +76,9 @@ def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: in
         shared = rows if client is None else client.scatter(rows, broadcast=True, hash=False)
         tasks = (delayed(grow_one)(shared, rules, draw) for draw in draws[n_grown:])
         try:
-            for grown in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
+            for member in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
                 n_grown += 1
-                yield grown
+                yield member
         except CancelledError:
             if n_attempts == MAX_ATTEMPTS:
                 raise

@@ -19,6 +19,8 @@ from marginwood._base import (
     check_features,
     check_rows,
 )
+from marginwood._categories import count_categories
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_count, check_number, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
@@ -71,6 +73,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     n_iter_no_change : int, default=None
         Stop when the validation loss has not fallen for this many stages, and keep the stages up to the best one. None
         for all stages.
@@ -108,6 +115,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     Examples
     --------
@@ -140,6 +149,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         max_features: int | float | str | None = None,
         subsample: float = 1.0,
         anchor: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
         tol: float = 1e-4,
@@ -158,6 +169,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.max_features = max_features
         self.subsample = subsample
         self.anchor = anchor
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
         self.tol = tol
@@ -208,10 +221,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
+        rules = rules._replace(monotonic_cst=effects_of(self))
         training = training.weighted()
         init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(training), [])
         with make_team(self.n_jobs, training.X) as team:
-            rows = SortedRows(training, team=team)
+            rows = SortedRows(training, count_categories(self.categories_), team=team)
             trees, train_score, validation_score = self._boost(rows, rules, validation, init, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
             del trees[np.argmin(validation_score) + 1 :]
@@ -278,11 +292,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             anchor=self.anchor,
+            monotonic_cst=self.monotonic_cst,
         ).checked()
 
-    @staticmethod
-    def _prepare(rows: Rows) -> SortedRows:
-        return SortedRows(rows.weighted())
+    def _prepare(self, rows: Rows) -> SortedRows:
+        return SortedRows(rows.weighted(), count_categories(self.categorical_features.categories))
 
     def _fit_path(self, rows: SortedRows, values: FloatArray) -> StagePath:
         return StagePath(self, rows, values)

@@ -28,6 +28,8 @@ from marginwood._base import (
     check_rows,
     forget,
 )
+from marginwood._categories import count_categories
+from marginwood._effects import effects_of
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
@@ -84,6 +86,11 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -118,6 +125,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     Examples
     --------
@@ -145,6 +154,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         anchor: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         aggregation: str = "mean",
@@ -165,6 +176,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
         self.anchor = anchor
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.aggregation = aggregation
@@ -195,7 +208,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         rules = self._rules()
         is_warm = self.warm_start and hasattr(self, "estimators_")
         rows = check_rows(check_features(self, X, reset=not is_warm), y, sample_weight)
-        return self._fit(SortedRows(rows), rules, len(self.estimators_) if is_warm else 0)
+        prepared = SortedRows(rows, count_categories(self.categories_))
+        rules = rules._replace(monotonic_cst=effects_of(self))
+        return self._fit(prepared, rules, len(self.estimators_) if is_warm else 0)
 
     def _rules(self) -> Rules:
         count_draws(self, 1)
@@ -210,11 +225,11 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
             anchor=self.anchor,
+            monotonic_cst=self.monotonic_cst,
         ).checked()
 
-    @staticmethod
-    def _prepare(rows: Rows) -> SortedRows:
-        return SortedRows(rows)
+    def _prepare(self, rows: Rows) -> SortedRows:
+        return SortedRows(rows, count_categories(self.categorical_features.categories))
 
     def _fit_path(self, rows: SortedRows, values: FloatArray) -> ForestPath:  # noqa: ARG002 (there is one model)
         forest = clone(self).set_params(oob_score=False, warm_start=False, verbose=0)
@@ -240,13 +255,13 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         trees = []
         leaves = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            for grown, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
+            for member, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
                 check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
-                tree.tree_ = IntervalTree(grown.nodes, rows.saw_missing)
+                tree.tree_ = IntervalTree(member.grown.nodes, rows.saw_missing, member.grown.subsets)
                 trees.append(tree)
-                leaves.append(grown.leaves)
+                leaves.append(member.leaves)
                 advance()
         forget(self, "oob_prediction_", "oob_score_")
         self._leaves: list[npt.NDArray[np.int32]] = [*(self._leaves if n_kept else []), *leaves]

@@ -8,7 +8,7 @@ often a bootstrap drew it; rows of factor 0 are left out.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,23 @@ from marginwood._base import Rows
 from marginwood._core import parallel
 from marginwood._core.anchor import anchor_values
 from marginwood._core.order import sort_features
-from marginwood._core.problem import LOSS_CODES, Limits, Target, grow_tree, subsample
+from marginwood._core.problem import LOSS_CODES, Kinds, Limits, Target, grow_tree, subsample
+from marginwood._core.subsets import Subsets
 from marginwood._support.team import Team
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
-from marginwood.intervals import BoolArray, FloatArray
+from marginwood.intervals import BoolArray, FloatArray, IntArray
 
-__all__ = ["Nodes", "SortedRows", "grow", "grow_unpruned", "make_team"]
+__all__ = ["Grown", "Nodes", "SortedRows", "grow", "grow_unpruned", "make_team"]
 
 Nodes = npt.NDArray[np.void]
+
+
+class Grown(NamedTuple):
+    """A node table, and the categories of its splits; None if all features hold numbers."""
+
+    nodes: Nodes
+    subsets: Subsets | None
 
 
 def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team | None]:
@@ -38,20 +46,23 @@ def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team 
 class SortedRows:
     """Checked rows, sorted once for all trees that are grown from them; threads may share them.
 
-    With ``is_shared=False`` the first tree uses the orders up, which saves their copy. A team of threads, if there is
-    one, sorts the rows and grows the trees.
+    `n_categories` of each feature are 0 if it holds numbers, or None if all do. With ``is_shared=False`` the first tree
+    uses the orders up, which saves their copy. A team of threads, if there is one, sorts the rows and grows the trees.
     """
 
-    def __init__(self, rows: Rows, *, is_shared: bool = True, team: Team | None = None) -> None:
+    def __init__(
+        self, rows: Rows, n_categories: IntArray | None, *, is_shared: bool = True, team: Team | None = None
+    ) -> None:
         self.X, intervals, self.weight = rows
         self.rows = rows
+        self.n_categories = n_categories
         self.team = team
         self.orders = sort_features(self.X, team)
         self.target = Target(intervals, team=team)
         self.saw_missing: BoolArray = np.isnan(self.X.max(axis=0))
         self._is_shared = is_shared
         self._limits: tuple[float, Limits] | None = None
-        self.last_grown: tuple[Any, Nodes] | None = None
+        self.last_grown: tuple[Any, Grown] | None = None
         # Copies of the orders that trees have used up: the next tree fills one again, which is faster than a new one.
         self._spares: list[Any] = []
 
@@ -103,27 +114,28 @@ def _writeable(value: Any) -> Any:
     return np.require(np.asarray(value), requirements="W") if isinstance(value, np.ndarray) else value
 
 
-def anchor(nodes: Nodes, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
+def anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
     """Give the nodes of a grown table their anchored values."""
     limits = rows.limits_at(float(rules.margin))
-    anchor_values(nodes, rows.X, limits, weight, LOSS_CODES[rules.loss], rules.anchor)
+    signs = rules.signs(rows.X.shape[1])
+    anchor_values(*grown, rows.X, limits, weight, LOSS_CODES[rules.loss], rules.anchor, signs)
 
 
-def grow_unpruned(rows: SortedRows, rules: Rules, seed: int) -> Nodes:
+def grow_unpruned(rows: SortedRows, rules: Rules, seed: int) -> Grown:
     """Grow one tree from all rows without pruning it; the next call that differs in the anchor alone grows no other."""
     key = rules._replace(ccp_alpha=0.0, anchor=0.0), seed
     kept = rows.last_grown
     if kept is None or kept[0] != key:
         kept = key, grow(rows, *key)
         rows.last_grown = kept
-    nodes = kept[1].copy()
+    grown = kept[1]._replace(nodes=kept[1].nodes.copy())
     if rules.anchor > 0:
-        anchor(nodes, rows, rules, rows.weight)
-    return nodes
+        anchor(grown, rows, rules, rows.weight)
+    return grown
 
 
-def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | None = None) -> Nodes:
-    """Grow one tree by the rules and prune it; returns its node table."""
+def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | None = None) -> Grown:
+    """Grow one tree by the rules and prune it."""
     margin = float(rules.margin)
     weight = rows.weight
     if draw is None:
@@ -136,9 +148,10 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
             # Nothing is known of the rows drawn: the best constant of all rows.
             return grow(rows, rules._replace(min_samples_split=len(weight) + 1), seed)
     options = rules.options(orders.shape[1], rows.X.shape[1], weight.sum())
-    nodes = grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed, rows.team)
+    kinds = Kinds(rows.n_categories, rules.signs(rows.X.shape[1]))
+    grown = Grown(*grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed, kinds, rows.team))
     if draw is None:
         rows.return_orders(orders)
     if rules.anchor > 0:
-        anchor(nodes, rows, rules, weight)
-    return prune(nodes, rules.ccp_alpha) if rules.ccp_alpha > 0 else nodes
+        anchor(grown, rows, rules, weight)
+    return grown._replace(nodes=prune(grown.nodes, rules.ccp_alpha)) if rules.ccp_alpha > 0 else grown

@@ -128,7 +128,7 @@ class SubtreePath(Path):
         model.ccp_alpha = self.values[step]
         model.n_features_in_ = self._tree.n_features
         nodes = collapse(self._tree.nodes, self._path.leaf_from <= step)
-        model.tree_ = IntervalTree(nodes, self._tree.saw_missing)
+        model.tree_ = IntervalTree(nodes, self._tree.saw_missing, self._tree.subsets)
         return model
 
     def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
@@ -137,7 +137,9 @@ class SubtreePath(Path):
         if average is None:
             return super().scores(test, scorer, weighted=weighted)
         kind = ROW_LOSSES[average.row_loss]
-        losses = path_losses(self._tree.nodes, self._path.leaf_from, len(self.values), *test, kind) / test.weight.sum()
+        tree, path = self._tree, self._path
+        losses = path_losses(tree.nodes, tree.subsets, path.leaf_from, len(self.values), *test, kind)
+        losses /= test.weight.sum()
         return average.best - (np.minimum(losses, 1.0) if kind == MISS else losses)  # a sum of all weights may round up
 
 

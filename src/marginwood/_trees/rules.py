@@ -9,6 +9,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from marginwood._core.search import Options
 from marginwood._support.checks import check_choice, check_count, check_number, is_integer
 from marginwood.losses import Loss, check_loss
@@ -33,6 +36,7 @@ class Rules(NamedTuple):
     min_impurity_decrease: float = 0.0
     ccp_alpha: float = 0.0
     anchor: float = 0.0
+    monotonic_cst: Any = None
 
     def checked(self) -> Rules:
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
@@ -59,6 +63,11 @@ class Rules(NamedTuple):
             min_decrease=float(self.min_impurity_decrease) * float(total_weight),
             max_features=self._count_features(n_features),
         )
+
+    def signs(self, n_features: int) -> npt.NDArray[np.int8]:
+        """The effect of each feature, as -1, 0 or 1; `monotonic_cst` must be that of the data."""
+        effects = np.zeros(n_features) if self.monotonic_cst is None else self.monotonic_cst
+        return np.array(effects, dtype=np.int8)
 
     def _count_features(self, n_features: int) -> int:
         value = self.max_features

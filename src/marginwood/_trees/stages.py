@@ -74,13 +74,13 @@ def grow_stages(
         if n_drawn < len(intervals):
             random.seed(stage_seed)
             draw = random.permutation(len(intervals)) < n_drawn
-        nodes = grow(rows.with_target(fitted.residual, is_exact), rules, stage_seed, draw)
+        nodes, subsets = grow(rows.with_target(fitted.residual, is_exact), rules, stage_seed, draw)
         with np.errstate(over="ignore"):
             for field in ("value", "value_low", "value_high"):
                 nodes[field] *= booster.learning_rate
         tree = copy.copy(prototype)
         tree.random_state = stage_seed
-        tree.tree_ = IntervalTree(nodes, rows.saw_missing)
+        tree.tree_ = IntervalTree(nodes, rows.saw_missing, subsets)
         fitted.add(tree)
         yield tree
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import IntervalRegressorMixin, check_features
 from marginwood._core.nodes import LEAF, parents
 from marginwood._core.predict import apply, decision_paths, depths
+from marginwood._core.subsets import Subsets
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = ["IntervalTree", "OptimumReader", "TreeReader"]
@@ -25,7 +26,8 @@ class IntervalTree:
     children_left, children_right : ndarray
         Rows of the children, -1 for a leaf.
     feature, threshold : ndarray
-        A sample goes left if its feature is at most the threshold; -2 for a leaf.
+        A sample goes left if its feature is at most the threshold; -2 for a leaf. If the feature has categories, the
+        threshold is the number of the split among `subsets`.
     missing_go_to_left : ndarray
         Whether NaN goes left.
     value : ndarray of shape (node_count, 1, 1)
@@ -38,15 +40,18 @@ class IntervalTree:
         Number and weight of the training samples.
     saw_missing : ndarray of shape (n_features,)
         Whether the training data had NaN in a feature.
+    subsets : Subsets or None
+        The codes of the categories that splits send left: all others go right. None if all features hold numbers.
     """
 
     n_outputs = 1
     n_classes = np.array([1])
     max_n_classes = 1
 
-    def __init__(self, nodes: npt.NDArray[np.void], saw_missing: BoolArray) -> None:
+    def __init__(self, nodes: npt.NDArray[np.void], saw_missing: BoolArray, subsets: Subsets | None = None) -> None:
         self.nodes = nodes
         self.saw_missing = saw_missing
+        self.subsets = subsets
         self.n_features = len(saw_missing)
 
     @property
@@ -123,7 +128,19 @@ class IntervalTree:
         """The leaf of every row of a checked X."""
         if X.shape[1] != self.n_features:  # the kernel would read beyond the rows
             raise ValueError(f"X: expected {self.n_features} features, got {X.shape[1]}.")
-        return apply(self.nodes, X)
+        return apply(self.nodes, X, self.subsets)
+
+    def subset_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of `subsets` by name; none if there are none."""
+        return {} if self.subsets is None else self.subsets._asdict()
+
+    def codes_of(self, idx: int) -> IntArray | None:
+        """The codes that a split of categories sends left, ascending; None for a split of numbers."""
+        node = self.nodes[idx]
+        if self.subsets is None or not self.subsets.n_categories[node["feature"]]:
+            return None
+        number = int(node["threshold"])
+        return self.subsets.codes[self.subsets.offsets[number] : self.subsets.offsets[number + 1]]
 
     def predict(self, X: FloatArray) -> FloatArray:
         """The prediction for every row of a checked X."""

@@ -8,6 +8,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
+from marginwood._categories import count_categories
+from marginwood._effects import effects_of
 from marginwood._trees.growing import SortedRows, grow, grow_unpruned, make_team
 from marginwood._trees.pruning import PrunableMixin, SubtreePath
 from marginwood._trees.rules import Rules
@@ -48,6 +50,11 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
     n_jobs : int, default=None
@@ -66,12 +73,22 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     Notes
     -----
     Features may hold NaN, for which every split learns a direction, and infinities. Where training saw no NaN, NaN goes
     to the heavier side. Equally good splits are decided by the lowest feature, then NaN right before NaN left, then the
     lowest threshold.
+
+    A split of categories sends some of them left and all others right. In a node with up to eight it is the best of
+    all; where there are more, they are lined up by the best constant for each, divided at the best place of that line,
+    and then moved to the other side wherever that costs less. Missing categories, and those that training did not know,
+    go where NaN goes. Those that were known but not present in the node go right, where more samples are.
+
+    With `monotonic_cst`, a split of such a feature must have values in that order, and between them lies a bound for
+    all values below, to which they are clipped. That is scikit-learn's way; it changes no costs.
 
     References
     ----------
@@ -104,6 +121,8 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         anchor: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -117,6 +136,8 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
         self.anchor = anchor
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -140,11 +161,13 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         """
         rules = self._rules()
         X = check_features(self, X, reset=True)
+        rules = rules._replace(monotonic_cst=effects_of(self))
         checked = check_rows(X, y, sample_weight).weighted()
         self.max_features_ = rules.options(len(X), X.shape[1], 1.0).max_features
         with make_team(self.n_jobs, X) as team:
-            rows = SortedRows(checked, is_shared=False, team=team)
-            self.tree_ = IntervalTree(grow(rows, rules, self._seed()), rows.saw_missing)
+            rows = SortedRows(checked, count_categories(self.categories_), is_shared=False, team=team)
+            nodes, subsets = grow(rows, rules, self._seed())
+        self.tree_ = IntervalTree(nodes, rows.saw_missing, subsets)
         return self
 
     def _rules(self) -> Rules:
@@ -159,24 +182,24 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
             anchor=self.anchor,
+            monotonic_cst=self.monotonic_cst,
         ).checked()
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    @staticmethod
-    def _prepare(rows: Rows) -> SortedRows:
-        return SortedRows(rows.weighted())
+    def _prepare(self, rows: Rows) -> SortedRows:
+        return SortedRows(rows.weighted(), count_categories(self.categorical_features.categories))
 
     def _fit_path(self, rows: SortedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
         seed = 1 if self.max_features is None else self._seed()  # where nothing is drawn, any seed
-        nodes = grow_unpruned(rows, self._rules(), seed)
-        return SubtreePath(self, IntervalTree(nodes, rows.saw_missing))
+        nodes, subsets = grow_unpruned(rows, self._rules(), seed)
+        return SubtreePath(self, IntervalTree(nodes, rows.saw_missing, subsets))
 
 
 def make_tree(rules: Rules, ensemble: Any) -> MaxMarginIntervalTree:
     """A tree by these rules, not grown yet, with the features of an ensemble that has seen its data."""
-    tree = MaxMarginIntervalTree(**rules._asdict())
+    tree = MaxMarginIntervalTree(**rules._asdict(), categorical_features=ensemble.categorical_features)
     copy_feature_names(ensemble, tree)
     tree.max_features_ = rules.options(1, ensemble.n_features_in_, 1.0).max_features
     return tree

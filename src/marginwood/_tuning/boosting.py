@@ -56,6 +56,11 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     n_iter_no_change : int, default=30
         Stop growing the stages of a fold when its score has not risen for this many of them; None for never.
     random_state : int, RandomState instance or None, default=None
@@ -100,6 +105,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     See Also
     --------
@@ -133,6 +140,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         max_features: int | float | str | None = None,
         subsample: float = 1.0,
         anchor: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         n_iter_no_change: int | None = 30,
         random_state: Any = None,
         cv: Any = 5,
@@ -154,6 +163,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         self.max_features = max_features
         self.subsample = subsample
         self.anchor = anchor
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.cv = cv
@@ -180,6 +191,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
             anchor=self.anchor,
             n_iter_no_change=self.n_iter_no_change,
             random_state=seed,
+            **self._of_features(),
         )
         axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
         return self._make_grid(booster, axes, np.arange(1, n_stages + 1))

@@ -24,6 +24,8 @@ from marginwood._base import (
     check_rows,
     copy_feature_names,
 )
+from marginwood._categories import Encoded
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_choice, is_integer
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
@@ -171,10 +173,18 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         for warning in warnings:
             if not str(warning.message).startswith("y: "):  # the search has said that already
                 warn(str(warning.message), warning.category)
-        copy_feature_names(self, best)
-        for tree in getattr(best, "estimators_", []):
-            copy_feature_names(self, tree)
+        best.set_params(**{name: getattr(self, name) for name in self._of_features()})
+        for model in (best, *getattr(best, "estimators_", [])):
+            copy_feature_names(self, model)
+            if hasattr(self, "categorical_features"):
+                model.categorical_features = self.categorical_features
         return best
+
+    def _of_features(self) -> dict[str, Any]:
+        """Parameters that speak of single features, as the estimators of the grid take them: for checked rows."""
+        if not hasattr(self, "categorical_features"):
+            return {}
+        return {"categorical_features": Encoded(self.categories_), "monotonic_cst": effects_of(self)}
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row by the best estimator.
@@ -211,7 +221,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         if not isinstance(grid, Mapping):
             raise TypeError(f"grid: expected a dict of parameters and the values to try, got {grid!r}.")
         known = self.get_params(deep=False).keys() & estimator.get_params(deep=False).keys()
-        known -= {estimator.path_parameter, "random_state", "verbose", *self._refit_params()}
+        known -= {estimator.path_parameter, "random_state", "verbose", *self._refit_params(), *self._of_features()}
         found = {}
         for name, values in grid.items():
             if name not in known:

@@ -53,6 +53,11 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -102,6 +107,8 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     See Also
     --------
@@ -135,6 +142,8 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
         anchor: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
         aggregation: str = "mean",
@@ -159,6 +168,8 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
         self.anchor = anchor
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.aggregation = aggregation
@@ -188,6 +199,7 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
             max_samples=self.max_samples,
             aggregation=self.aggregation,
             random_state=seed,
+            **self._of_features(),
         )
         axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
         points = self._make_grid(forest, axes, np.zeros(1))

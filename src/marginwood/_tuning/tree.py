@@ -54,6 +54,11 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         Grow best first, by the decrease of the cost, up to this many leaves.
     min_impurity_decrease : float, default=0.0
         Least decrease of the cost by a split, per unit of total sample weight.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
     cv : int, splitter or iterable of (train, test), default=5
@@ -94,6 +99,8 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     Notes
     -----
@@ -132,6 +139,8 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         max_features: int | float | str | None = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         random_state: Any = None,
         cv: Any = 5,
         scoring: Any = "neg_interval_mean_squared_error",
@@ -150,6 +159,8 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.random_state = random_state
         self.cv = cv
         self.scoring = scoring
@@ -173,6 +184,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             random_state=seed,
+            **self._of_features(),
         )
         # Anchors vary fastest: the tree of one loss and margin is grown once for all of them.
         axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}

@@ -66,7 +66,8 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
         node = table.nodes[place.idx]
         label = describe_leaf(node, lambda number: show_number(number, decimals))
         if node["children_left"] != LEAF:
-            label[0] = condition(node, names[node["feature"]], f"<= {show_number(node['threshold'], decimals)}")
+            comparison = f"<= {show_number(node['threshold'], decimals)}"
+            label[0] = condition(table, place.idx, names[node["feature"]], comparison, fitted.categories)
         text = "..." if place.is_cut else "\n".join(label).translate(ESCAPES)
         lines.append(f'{place.idx} [label="{text}", fillcolor="{colours[place.idx]}"];')
         if place.depth:

@@ -79,7 +79,9 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
         elif is_end:
             label = r"\\".join(describe_leaf(node, number))
         else:
-            label = condition(node, names[node["feature"]], rf"$\le {number(node['threshold'])[1:]}")
+            name = "" if table.codes_of(place.idx) is not None else names[node["feature"]]
+            label = condition(table, place.idx, name, rf"$\le {number(node['threshold'])[1:]}", fitted.categories)
+            label = label if name else names[node["feature"]] + escape(label)
         if place.depth:
             side = "left" if place.is_left else "right"
             edge = f", edge label={{node[midway, {side}]{{{answer(table, place)}}}}}"

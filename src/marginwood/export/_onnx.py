@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from marginwood._core.nodes import LEAF
 from marginwood._fitted import Ensemble, read
+from marginwood._support.extras import install_hint
 from marginwood._trees.table import IntervalTree
 from marginwood.export._boosters import EXPECTED, read_any_ensemble
 
@@ -60,8 +61,8 @@ def to_onnx(model: Any) -> Any:
     try:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
-        raise ImportError('to_onnx needs ONNX: pip install "marginwood[onnx]".') from error
-    fitted = read(model, expected=EXPECTED).untransformed("to_onnx")
+        raise ImportError(f"to_onnx needs ONNX: {install_hint('onnx')}.") from error
+    fitted = read(model, expected=EXPECTED).untransformed("to_onnx").of_numbers("to_onnx")
     if hasattr(fitted.estimator, "coef_"):
         constants = {"weights": fitted.estimator.coef_, "intercept": np.array(fitted.estimator.intercept_)}
         nodes = [

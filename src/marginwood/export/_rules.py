@@ -7,6 +7,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from marginwood._core.nodes import LEAF
+from marginwood._drawing import show_labels
 from marginwood._fitted import read_tree
 from marginwood._support.text import one_line
 from marginwood._trees.table import IntervalTree
@@ -26,7 +27,9 @@ class Condition(NamedTuple):
     at_most : float, default=inf
         Numbers must not be greater.
     missing : bool, default=True
-        Whether the condition holds for NaN.
+        Whether the condition holds for NaN, or for a category that is missing or was not known to training.
+    categories : tuple or None, default=None
+        The categories that it holds for; None for numbers.
 
     Examples
     --------
@@ -39,9 +42,14 @@ class Condition(NamedTuple):
     above: float | None = None
     at_most: float = inf
     missing: bool = True
+    categories: tuple[Any, ...] | None = None
 
     def __str__(self) -> str:
         name = one_line(self.feature)
+        if self.categories is not None:
+            labels = f"{name} in {show_labels(list(self.categories), len(self.categories))}"
+            missing = f"({labels} or missing)" if self.categories else f"{name} is missing"
+            return missing if self.missing else labels
         if self.missing and self.above is not None and self.above >= self.at_most:
             return f"{name} is missing"
         if not self.missing and self.above is None and self.at_most == inf:
@@ -114,7 +122,7 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
     """
     fitted, table = read_tree(tree)
     rules = []
-    for idx, conditions in leaf_conditions(table, fitted.feature_names(feature_names)):
+    for idx, conditions in leaf_conditions(table, fitted.feature_names(feature_names), fitted.categories):
         leaf = table.nodes[idx]
         value, low, high = (float(leaf[field]) for field in ("value", "value_low", "value_high"))
         rules.append(Rule(tuple(conditions.values()), value, low, high, int(leaf["n_node_samples"])))
@@ -122,7 +130,7 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
 
 
 def leaf_conditions(
-    tree: IntervalTree, names: list[str], *, in_order: bool = False
+    tree: IntervalTree, names: list[str], categories: Any = None, *, in_order: bool = False
 ) -> Iterator[tuple[int, dict[int, Condition]]]:
     """Each leaf, from left to right, with a condition for each feature of its path.
 
@@ -138,10 +146,21 @@ def leaf_conditions(
         if left == LEAF:
             yield idx, conditions
             continue
-        here = conditions.get(feature, Condition(names[feature]))
+        codes = tree.codes_of(idx)
+        labels = () if codes is None else tuple(categories[feature])
+        here = conditions.get(feature, Condition(names[feature], categories=None if codes is None else labels))
         sides = [_narrow(here, threshold, goes_left, bool(missing_goes_left)) for goes_left in (True, False)]
+        if codes is not None:
+            listed = {labels[code] for code in codes}
+            sides = [_choose(here, listed, goes_left, bool(missing_goes_left)) for goes_left in (True, False)]
         pending.append((right, conditions if in_order else conditions | {feature: sides[1]}))
         pending.append((left, conditions | {feature: sides[0]}))
+
+
+def _choose(condition: Condition, listed: set[Any], goes_left: bool, missing_goes_left: bool) -> Condition:
+    """A condition and that of one side of a split of categories."""
+    kept = tuple(label for label in condition.categories or () if (label in listed) == goes_left)
+    return condition._replace(categories=kept, missing=condition.missing and goes_left == missing_goes_left)
 
 
 def _narrow(condition: Condition, threshold: float, goes_left: bool, missing_goes_left: bool) -> Condition:

@@ -40,7 +40,7 @@ def to_shap(model: Any) -> dict[str, Any]:
     [1.5, -2.0, -2.0]
     """
     fitted, ensemble = read_ensemble(model)
-    fitted.untransformed("to_shap")
+    fitted.untransformed("to_shap").of_numbers("to_shap")
     trees, aggregation, init = ensemble.added("to_shap")
     n_averaged = len(trees) if aggregation == "mean" else 1
     return {

@@ -19,7 +19,7 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     """Turn a fitted tree, forest, boosting or linear model into an SQL expression that predicts.
 
     A tree is one ``CASE`` with a branch per leaf, in an order that lets each branch do with few conditions. It is flat:
-    the depth of the tree does not matter. Missing features are NULL.
+    the depth of the tree does not matter. Missing features are NULL, and categories are literals of their labels.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
         return _weighted_sum(fitted.estimator, columns)
     _, ensemble = read_any_ensemble(model)
     trees, aggregation, init = ensemble.added("to_sql")
-    total = "\n+ ".join(_case(tree, columns) for tree in trees)
+    total = "\n+ ".join(_case(tree, columns, fitted.categories) for tree in trees)
     if aggregation == "mean":
         return f"({total}) / {len(trees)}.0"
     return total if init == 0 else f"{_number(init)} + ({total})"
@@ -79,17 +79,37 @@ def _weighted_sum(model: Any, columns: list[str]) -> str:
     return "\n+ ".join([_number(model.intercept_), *terms])
 
 
-def _case(tree: IntervalTree, columns: list[str]) -> str:
+def _case(tree: IntervalTree, columns: list[str], categories: Any) -> str:
     """One tree; the first branch that holds counts, and the last leaf is what remains."""
     values = tree.nodes["value"].tolist()
-    *leaves, (last, _) = leaf_conditions(tree, columns, in_order=True)
+    *leaves, (last, _) = leaf_conditions(tree, columns, categories, in_order=True)
     if not leaves:
         return _number(values[last])
-    branches = [
-        f"  WHEN {' AND '.join(map(_predicate, conditions.values()))} THEN {_number(values[idx])}\n"
-        for idx, conditions in leaves
-    ]
+    branches = []
+    for idx, conditions in leaves:
+        held = [
+            _predicate(condition) if condition.categories is None else _membership(condition, categories[feature])
+            for feature, condition in conditions.items()
+        ]
+        branches.append(f"  WHEN {' AND '.join(held)} THEN {_number(values[idx])}\n")
     return f"CASE\n{''.join(branches)}  ELSE {_number(values[last])}\nEND"
+
+
+def _membership(condition: Condition, known: list[Any]) -> str:
+    """``column IN (...)``; where missing and unknown categories hold, too, those that do not are listed."""
+    column = condition.feature
+    held = condition.categories or ()
+    if not condition.missing:
+        return f"{column} IN ({', '.join(map(_literal, held))})"
+    others = [label for label in known if label not in held]
+    return f"({column} IS NULL OR {column} NOT IN ({', '.join(map(_literal, others))}))"
+
+
+def _literal(label: Any) -> str:
+    """A label as SQL writes it."""
+    if isinstance(label, bool):
+        return str(label).upper()
+    return "'" + label.replace("'", "''") + "'" if isinstance(label, str) else _number(float(label))
 
 
 def _predicate(condition: Condition) -> str:

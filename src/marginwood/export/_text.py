@@ -53,7 +53,8 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
         if place.depth:
             parent = table.nodes[place.parent]
             comparison = f"{'<=' if place.is_left else '>'} {show_number(parent['threshold'], decimals)}"
-            rule = condition(parent, names[parent["feature"]], comparison, is_left=place.is_left)
+            name = names[parent["feature"]]
+            rule = condition(table, place.parent, name, comparison, fitted.categories, is_left=place.is_left)
             lines.append(f"{'|   ' * (place.depth - 1)}|-- {rule}{missing_note(table, place)}")
         node = table.nodes[place.idx]
         if place.is_cut:

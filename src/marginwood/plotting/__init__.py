@@ -1,4 +1,4 @@
-"""Pictures of targets, trees, searches, distributions and scores, with matplotlib (``pip install "marginwood[plot]"``).
+"""Pictures of targets, trees, searches, distributions and scores, with matplotlib (the extra ``plot``).
 
 Every function draws into `ax`, or into a new figure of pyplot, and returns the axes.
 """

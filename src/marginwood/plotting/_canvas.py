@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from marginwood._support.extras import install_hint
 from marginwood._support.text import one_line
 
 __all__ = [
@@ -34,7 +35,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("marginwood.plotting needs matplotlib: pip install 'marginwood[plot]'") from error
+        raise ImportError(f"marginwood.plotting needs matplotlib: {install_hint('plot')}.") from error
     return plt
 
 

@@ -154,7 +154,8 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     """Draw how predicted quantiles depend on a feature, as a band.
 
     At each of up to 40 values, the feature is set to it in up to 100 rows of X, and the quantiles that the model
-    predicts for them are averaged by their median. Where that is infinite, nothing is drawn.
+    predicts for them are averaged by their median. Where that is infinite, a band reaches the edge of the axes, and a
+    line breaks off.
 
     Parameters
     ----------
@@ -208,15 +209,19 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
         if len(intervals) != len(column):
             raise ValueError(f"X, y: expected the same number of rows, got {len(column)} in X, {len(intervals)} in y.")
         plot_intervals(intervals[known], x=column[known], ax=ax)
-    lines = np.where(np.isfinite(lines), lines, np.nan)
+    finite = np.where(np.isfinite(lines), lines, np.nan)
+    ax.update_datalim([(grid[0], np.nanmin(finite)), (grid[-1], np.nanmax(finite))])
+    ax.autoscale_view()
+    edges = ax.get_ylim()
     for outer in range(len(levels) // 2):
-        low, high = lines[outer], lines[-1 - outer]
+        low, high = np.clip(lines[outer], *edges), np.clip(lines[-1 - outer], *edges)
         label = f"quantiles {levels[outer]:g} to {levels[-1 - outer]:g}"
         ax.fill_between(grid, low, high, color=PREDICTION, alpha=0.25, linewidth=0, label=label, zorder=2.5)
     if len(levels) % 2:
         middle = len(levels) // 2
         label = "median" if levels[middle] == 0.5 else f"quantile {levels[middle]:g}"
-        ax.plot(grid, lines[middle], color=PREDICTION, linewidth=2.0, label=label, zorder=3)
+        ax.plot(grid, finite[middle], color=PREDICTION, linewidth=2.0, label=label, zorder=3)
+    ax.set_ylim(edges)
     ax.set_xlabel(name, parse_math=False)
     ax.set_ylabel("target")
     ax.legend(frameon=False, ncols=5, loc="upper right", borderaxespad=0.0)

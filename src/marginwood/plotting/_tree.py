@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import answer, condition, describe_value, show_number
+from marginwood._drawing import Place, answer, condition, describe_value, show_number
 from marginwood._fitted import Fitted, read_tree
 from marginwood._support.checks import check_count
 from marginwood._trees.table import IntervalTree
@@ -115,7 +115,7 @@ def plot_tree(
     decimals = check_count("decimals", decimals, 0)
     leaves, intervals = _check_rows(fitted, table, X, y)
     layout = lay_out(table, max_depth)
-    texts = [_describe(table.nodes[place.idx], place.is_cut, names, decimals) for place in layout.places]
+    texts = [_describe(table, place, names, fitted.categories, decimals) for place in layout.places]
     branches = [answer(table, place) for place in layout.places]
     drawing, tree_width = _make_room(ax, layout, texts, branches, with_strip=intervals is not None)
     value = table.nodes["value"][layout.node_idx]
@@ -141,18 +141,20 @@ def _check_rows(fitted: Fitted, tree: IntervalTree, X: Any, y: Any) -> tuple[Int
     return leaves, intervals
 
 
-def _describe(node: Any, is_cut: bool, names: list[str], decimals: int) -> str:
+def _describe(tree: IntervalTree, place: Place, names: list[str], categories: Any, decimals: int) -> str:
     """What the box of a node says."""
+    node = tree.nodes[place.idx]
 
     def show(number: float) -> str:
         return show_number(number, decimals).replace("-", "−")  # noqa: RUF001
 
-    if is_cut:
+    if place.is_cut:
         first = "…"
     elif node["children_left"] == LEAF:
         first = describe_value(node, show)
     else:
-        first = condition(node, names[node["feature"]], f"≤ {show(node['threshold'])}")
+        comparison = f"≤ {show(node['threshold'])}"
+        first = shorten(condition(tree, place.idx, names[node["feature"]], comparison, categories))
     n_samples = node["n_node_samples"]
     return f"{first}\n{n_samples} sample{'s' if n_samples != 1 else ''}"
 

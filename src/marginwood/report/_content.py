@@ -58,6 +58,7 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
         "parameters": _parameters(fitted),
         "adds_up": ensemble is not None and ensemble.aggregation == "sum" and fitted.tree is None,
         "features": names,
+        "categories": fitted.categories,
         "n_rows": len(y),
         "scores": _scores(errors),
         "kinds": _kinds(errors),

@@ -48,4 +48,13 @@ def _columns(tree: IntervalTree) -> dict[str, Any]:
         "high": numbers(nodes["value_high"]),
         "cost": numbers(nodes["impurity"]),
         "samples": nodes["n_node_samples"].tolist(),
-    }
+    } | _codes(tree, kept.tolist())
+
+
+def _codes(tree: IntervalTree, kept: list[int]) -> dict[str, Any]:
+    """The codes that go left at splits of categories, null at other nodes; nothing if there are no categories."""
+    if tree.subsets is None:
+        return {}
+    is_leaf = tree.children_left == LEAF
+    codes = [None if is_leaf[idx] else tree.codes_of(idx) for idx in kept]
+    return {"codes": [None if own is None else own.tolist() for own in codes]}

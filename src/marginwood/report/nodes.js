@@ -12,6 +12,7 @@ function readTree(raw) {
     samples: raw.samples,
     missingLeft: raw.missing_left,
     threshold: numbers(raw.threshold),
+    codes: raw.codes ?? [],
     value: numbers(raw.value),
     low: numbers(raw.low),
     high: numbers(raw.high),
@@ -37,17 +38,32 @@ function readTree(raw) {
 
 function goesLeft(tree, node, place) {
   const value = rows.values.get(tree.feature[node])[place];
-  return Number.isNaN(value) ? tree.missingLeft[node] === 1 : value <= tree.threshold[node];
+  if (Number.isNaN(value)) return tree.missingLeft[node] === 1;
+  return tree.codes[node] ? tree.codes[node].includes(value) : value <= tree.threshold[node];
 }
 
-// Whether a split sends every number to the left and only missing values to the right.
+// Whether a split parts only missing values from all others: numbers go left, categories right.
 function partsMissing(tree, split) {
+  if (tree.codes[split]) return tree.codes[split].length === 0;
   return tree.threshold[split] === Infinity && tree.missingLeft[split] === 0;
+}
+
+function showLabels(feature, codes) {
+  const labels = codes.slice(0, 12).map((code) => report.categories[feature][code]);
+  return `{${labels.join(", ")}${codes.length > 12 ? `, … ${codes.length - 12} more` : ""}}`;
+}
+
+// A value of a feature: a number, or the label of a category.
+function showValue(feature, value) {
+  const labels = report.categories?.[feature];
+  return labels && !Number.isNaN(value) ? String(labels[value]) : format(value);
 }
 
 // What a split asks of its feature; who says yes goes left.
 function questionOf(tree, split) {
-  return partsMissing(tree, split) ? "is present" : `≤ ${format(tree.threshold[split])}`;
+  const codes = tree.codes[split];
+  if (partsMissing(tree, split)) return codes ? "is missing" : "is present";
+  return codes ? `in ${showLabels(tree.feature[split], codes)}` : `≤ ${format(tree.threshold[split])}`;
 }
 
 function pathOf(tree, place) {
@@ -71,19 +87,23 @@ function ruleOf(tree, node) {
   path.slice(0, -1).forEach((split, step) => {
     const feature = tree.feature[split],
       isLeft = path[step + 1] === tree.left[split];
-    const bound = bounds.get(feature) ?? { upTo: Infinity, missing: true };
-    if (isLeft) bound.upTo = Math.min(bound.upTo, tree.threshold[split]);
+    const labels = report.categories?.[feature];
+    const bound = bounds.get(feature) ?? { upTo: Infinity, missing: true, codes: labels && labels.map((_, code) => code) };
+    if (labels) bound.codes = bound.codes.filter((code) => tree.codes[split].includes(code) === isLeft);
+    else if (isLeft) bound.upTo = Math.min(bound.upTo, tree.threshold[split]);
     else bound.above = Math.max(bound.above ?? -Infinity, tree.threshold[split]);
     bound.missing &&= isLeft === (tree.missingLeft[split] === 1);
     bounds.set(feature, bound);
   });
-  return Array.from(bounds, ([feature, { above, upTo, missing }]) => {
+  return Array.from(bounds, ([feature, { above, upTo, missing, codes }]) => {
     const name = report.features[feature];
+    const orMissing = missing && sawMissing.has(feature) ? " or missing" : "";
+    if (codes) return codes.length ? `${name} in ${showLabels(feature, codes)}${orMissing}` : `${name} is missing`;
     if (missing && above >= upTo) return `${name} is missing`;
     if (!missing && above === undefined && upTo === Infinity) return `${name} is present`;
     const most = `${name} ≤ ${format(upTo)}`;
     const range =
       above === undefined ? most : upTo === Infinity ? `${name} > ${format(above)}` : `${format(above)} < ${most}`;
-    return range + (missing && sawMissing.has(feature) ? " or missing" : "");
+    return range + orMissing;
   });
 }

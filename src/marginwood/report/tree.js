@@ -426,8 +426,13 @@ class TreeView {
     const steps = path.slice(0, -1).map((node, step) => {
       const value = rows.values.get(tree.feature[node])[followed],
         isLeft = path[step + 1] === tree.left[node];
-      const given = `${report.features[tree.feature[node]]} = ${format(value)}`;
-      if (partsMissing(tree, node)) return element("li", {}, given + (isLeft ? ", present" : ""));
+      const given = `${report.features[tree.feature[node]]} = ${showValue(tree.feature[node], value)}`;
+      const codes = tree.codes[node];
+      if (partsMissing(tree, node)) return element("li", {}, given + (isLeft === !codes ? ", present" : ""));
+      if (codes) {
+        const held = `${isLeft ? "" : "not "}in ${showLabels(tree.feature[node], codes)}`;
+        return element("li", {}, `${given}${Number.isNaN(value) ? " goes with" : ","} ${held}`);
+      }
       const test = Number.isNaN(value) ? (isLeft ? "goes with ≤" : "goes with >") : isLeft ? "≤" : ">";
       return element("li", {}, `${given} ${test} ${format(tree.threshold[node])}`);
     });

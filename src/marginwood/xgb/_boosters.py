@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marginwood._support.extras import install_hint
+
 __all__ = ["booster_from_bytes", "booster_to_bytes", "import_xgboost"]
 
 OBJECTIVE = {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}
 CATEGORIES = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
 NUMBERS = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
-FEATURE_TYPES = {"float", "int", "i", "q"}
+FEATURE_TYPES = {"float", "int", "i", "q", "c"}
+MOST_CATEGORIES = 2**24  # XGBoost keeps a bit for each
 LARGEST = 2**31 - 1
 NO_CHILD = -1
 NO_PARENT = DELETED = LARGEST
@@ -29,7 +32,7 @@ def import_xgboost() -> Any:
     try:
         import xgboost
     except ImportError as error:
-        raise ImportError('marginwood.xgb needs XGBoost: pip install "marginwood[xgboost]".') from error
+        raise ImportError(f"marginwood.xgb needs XGBoost: {install_hint('xgboost')}.") from error
     return xgboost
 
 
@@ -120,9 +123,8 @@ def _check_tree(tree: dict[str, Any], number: int, n_features: int) -> dict[str,
     n_nodes = len(features)
     if {len(array) for array in (*numbers.values(), *links.values(), default_left)} != {n_nodes} or not n_nodes:
         raise ValueError("the columns of a tree have different lengths, or none.")
-    if any(tree[name] for name in CATEGORIES) or any(_as_list(tree["split_type"])):
-        raise ValueError("a split by category.")
     is_kept = _check_links(*links.values())
+    categories = _check_subsets(tree, is_kept & (links["left_children"] != NO_CHILD))
     if ((features[is_kept] < 0) | (features[is_kept] >= n_features)).any():
         raise ValueError(f"a split uses a feature beyond the {n_features} of the model.")
     if not np.isin(default_left, (0, 1)).all():
@@ -131,10 +133,9 @@ def _check_tree(tree: dict[str, Any], number: int, n_features: int) -> dict[str,
     features[~is_kept] = DELETED
     return {
         **{name: array.tolist() for name, array in (numbers | links).items()},
-        **{name: [] for name in CATEGORIES},
+        **categories,
         "split_indices": features.tolist(),
         "default_left": default_left.tolist(),
-        "split_type": [0] * n_nodes,
         "id": number,
         "tree_param": {
             "num_deleted": str(np.count_nonzero(~is_kept)),
@@ -143,6 +144,22 @@ def _check_tree(tree: dict[str, Any], number: int, n_features: int) -> dict[str,
             "size_leaf_vector": "1",
         },
     }
+
+
+def _check_subsets(tree: dict[str, Any], is_split: npt.NDArray[np.bool_]) -> dict[str, list[int]]:
+    """The categories of splits, one after the other, and where those of each split are."""
+    split_type = _as_integers(tree["split_type"])
+    codes, nodes, starts, sizes = (_as_integers(tree[name]) for name in CATEGORIES)
+    if len(split_type) != len(is_split) or not np.isin(split_type, (0, 1)).all():
+        raise ValueError("split_type: expected 0 or 1 for each node.")
+    if not len(nodes) == len(starts) == len(sizes) or not np.array_equal(nodes, np.flatnonzero(split_type)):
+        raise ValueError("a split by category has no categories.")
+    if not is_split[nodes].all() or (starts != np.cumsum(sizes) - sizes).any() or sizes.sum() != len(codes):
+        raise ValueError("the categories of a split lie beyond its tree.")
+    if (sizes < 1).any() or (codes < 0).any() or (codes >= MOST_CATEGORIES).any():
+        raise ValueError(f"expected categories from 0 to {MOST_CATEGORIES - 1}.")
+    found = dict(zip(CATEGORIES, (codes, nodes, starts, sizes), strict=True)) | {"split_type": split_type}
+    return {name: array.tolist() for name, array in found.items()}
 
 
 def _check_links(left: Any, right: Any, parents: Any) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from marginwood._validation import draw_held_out
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
 from marginwood.xgb._arrays import Bounds, is_on_device, namespace, to_host
 
-__all__ = ["Data", "Sample", "as_features", "hold_out", "read_data"]
+__all__ = ["Data", "Sample", "as_features", "hold_out", "no_categories", "read_data"]
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
@@ -85,11 +85,20 @@ def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: b
 def device_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     """Features that lie on a GPU, as 32-bit floats without infinities; their names are checked as everywhere."""
     validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if reset:
+        no_categories(estimator, "data on a GPU")
     if library_of(X) == "cudf":
         X = X.to_cupy(dtype="float32", na_value=np.nan)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise ValueError(f"X: expected a 2D array of numbers, got {X.ndim} dimensions and dtype {X.dtype}.")
     return as_features(X.astype(np.float32, copy=False))
+
+
+def no_categories(estimator: Any, where: str) -> None:
+    """Say that no feature has categories, or raise a ValueError if some are asked for where there can be none."""
+    estimator.categories_ = None
+    if not isinstance(estimator.categorical_features, str | None):
+        raise ValueError(f"categorical_features: {where} holds numbers only; expected None.")
 
 
 def _device_intervals(xp: Any, y: Any) -> tuple[Any, FloatArray]:

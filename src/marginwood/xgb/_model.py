@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import BLOCK, LARGEST_SEED, IntervalRegressorMixin, all_or_nothing, check_features
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_count, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.notices import warn
@@ -79,6 +80,11 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         How XGBoost grows trees.
     device : str, default="cpu"
         Where; ``"cuda"`` for a GPU.
+    categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
+        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+    monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     n_iter_no_change : int, default=None
         Stop when the validation loss, without margin, has not fallen for this many rounds, and keep the
         rounds up to the best one.
@@ -109,6 +115,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if X had column names that are all strings.
+    categories_ : list or None
+        For each feature its categories, or None if it holds numbers; None if no feature has any.
 
     Notes
     -----
@@ -144,6 +152,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         max_bin: int = 256,
         tree_method: str = "hist",
         device: str = "cpu",
+        categorical_features: Any = "from_dtype",
+        monotonic_cst: Any = None,
         n_iter_no_change: int | None = None,
         validation_fraction: float = 0.1,
         n_jobs: int | None = None,
@@ -165,6 +175,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         self.max_bin = max_bin
         self.tree_method = tree_method
         self.device = device
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
         self.n_jobs = n_jobs
@@ -230,10 +242,17 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         if issparse(X) and not self.zeros_are_missing_:
             X = X.toarray()
         options = {"weight": bounds.weight, "nthread": self._n_threads(), "missing": self._missing()}
-        options |= {"label_lower_bound": bounds.lower, "label_upper_bound": bounds.upper}
+        options |= {"label_lower_bound": bounds.lower, "label_upper_bound": bounds.upper} | self._feature_types()
         if self.tree_method != "hist":
             return Prepared(xgboost.DMatrix(X, **options), bounds, X)
         return Prepared(xgboost.QuantileDMatrix(X, max_bin=int(self.max_bin), ref=ref, **options), bounds, X)
+
+    def _feature_types(self) -> dict[str, Any]:
+        """What XGBoost must know of features that hold codes of categories."""
+        if getattr(self, "categories_", None) is None:
+            return {}
+        types = ["q" if labels is None else "c" for labels in self.categories_]
+        return {"feature_types": types, "enable_categorical": True}
 
     def _missing(self) -> float:
         """What counts as missing beside NaN."""
@@ -245,6 +264,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         if weight is not None:
             self._check_weights(weight)
         objective = self._objective(intervals, weight)
+        effects = effects_of(self)
         best = optimal_constant(intervals, loss=objective.loss, margin=objective.margin, sample_weight=weight)
         params = {
             **{name: getattr(self, name) for name in PASSED_ON},
@@ -253,6 +273,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             "seed": seed,
             "disable_default_eval_metric": True,
             "nthread": self._n_threads(),
+            **({} if effects is None else {"monotone_constraints": effects}),
             **check_xgb_params(self.xgb_params, self.get_params(deep=False)),
         }
         if objective is not self.loss:
@@ -336,6 +357,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         else:
             blocks = [X]
         options = {"nthread": n_threads, "missing": self._missing(), "feature_names": booster.feature_names}
+        options |= self._feature_types()
         matrices = (import_xgboost().DMatrix(block, **options) for block in blocks)
         return np.concatenate([booster.predict(matrix) for matrix in matrices]).astype(np.float64)
 

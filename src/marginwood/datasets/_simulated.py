@@ -1,4 +1,4 @@
-"""Interval targets: simulated with a known signal, made of ordinary regressions, or read from files.
+"""Interval targets simulated with a known signal, or made of ordinary regressions.
 
 The three simulations follow Drouin, Hocking and Laviolette, "Maximum Margin Interval Trees" (2017): many features, of
 which one, the signal feature, determines the target through a function f, and intervals of random width and position
@@ -14,39 +14,22 @@ Signals, widths, scatter and open ends agree with the data sets published with t
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Callable
-from itertools import compress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import check_random_state
 
-from marginwood._support.archives import fetch_files
-from marginwood._support.arrays import as_numbers, raise_first
-from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_count, check_number
-from marginwood.intervals import FloatArray, IntArray, check_intervals, make_intervals
+from marginwood.intervals import FloatArray
 
-__all__ = [
-    "fetch_paper_data",
-    "load_folder",
-    "load_npz",
-    "make_absolute",
-    "make_intervals_from_regression",
-    "make_linear",
-    "make_sine",
-]
+__all__ = ["make_absolute", "make_intervals_from_regression", "make_linear", "make_sine"]
 
 FEATURE_MAX = 10.0
 SHIFT_SD, DRAW_SD = 0.2, 0.3
 N_DRAWS = 10
 OPEN_SHARE = 0.2
-
-PAPER_DATA_URL = "https://git.io/mmit-data"
-FOLDER_FILES = ("features.csv", "targets.csv", "folds.csv")
 
 RandomState = int | np.random.RandomState | None
 Samples = tuple[FloatArray, FloatArray]  # X and y
@@ -201,169 +184,6 @@ def make_intervals_from_regression(
     is_exact = (draw >= left) & (draw < left + uncensored)
     intervals[is_exact] = values[is_exact, np.newaxis]
     return X, intervals
-
-
-def load_folder(path: str | os.PathLike[str]) -> Bunch:
-    r"""Read a data set from a folder of ``features.csv``, ``targets.csv`` and, if there is one, ``folds.csv``.
-
-    Each file has a header and one line per sample; columns without a name are left out. An empty cell, ``NA``, ``N/A``,
-    ``NaN``, ``null`` or ``none`` is a missing feature or the open end of a target. ``Inf`` and ``-Inf`` are infinities,
-    ``true`` and ``false`` 1 and 0. This is the layout of the data published with the paper.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder.
-
-    Returns
-    -------
-    Bunch
-        ``X``, ``y`` (lower and upper ends), ``folds`` (the number of each row's test fold, or None),
-        ``feature_names`` and ``name``.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from marginwood.datasets import load_folder
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "features.csv").write_text("age,dose\n3,1.5\n4,NA\n")
-    ...     _ = Path(folder, "targets.csv").write_text("lower,upper\n1,2\n-Inf,5\n")
-    ...     data = load_folder(folder)
-    >>> data.feature_names, data.y.tolist()
-    (['age', 'dose'], [[1.0, 2.0], [-inf, 5.0]])
-    """
-    features, targets, folds = (Path(path, name) for name in FOLDER_FILES)
-    names, X = _read_csv(features)
-    ends, y = _read_csv(targets)
-    if len(ends) != 2:
-        raise ValueError(f"{targets}: expected two columns, lower and upper ends; got {len(ends)}.")
-    numbers = check_folds(_read_csv(folds)[1], folds) if folds.exists() else None
-    return _bunch(Path(path), X, make_intervals(*y.T), numbers, names)
-
-
-def load_npz(path: str | os.PathLike[str]) -> Bunch:
-    """Read a data set from an ``.npz`` file of arrays ``X``, ``y`` and, if there are, ``folds`` and ``feature_names``.
-
-    Parameters
-    ----------
-    path : path-like
-        The file. Arrays that need pickle are refused.
-
-    Returns
-    -------
-    Bunch
-        ``X``, ``y`` (lower and upper ends), ``folds`` (the number of each row's test fold, or None),
-        ``feature_names`` and ``name``.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from marginwood.datasets import load_npz
-    >>> with TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder, "toy.npz"), X=[[1.0], [2.0]], y=[[0.0, 1.0], [2.0, np.inf]])
-    ...     data = load_npz(Path(folder, "toy.npz"))
-    >>> data.name, data.y.tolist()
-    ('toy', [[0.0, 1.0], [2.0, inf]])
-    """
-    path = Path(path)
-    with np.load(path, allow_pickle=False) as arrays:
-        if not {"X", "y"} <= set(arrays.files):
-            raise ValueError(f"{path}: expected arrays X and y, got {', '.join(arrays.files) or 'none'}.")
-        X, y = arrays["X"], arrays["y"]
-        folds = check_folds(arrays["folds"], path) if "folds" in arrays.files else None
-        names = arrays["feature_names"].tolist() if "feature_names" in arrays.files else None
-    return _bunch(path, X, y, folds, names)
-
-
-def fetch_paper_data(
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    url: str = PAPER_DATA_URL,
-    sha256: str | None = None,
-    download_if_missing: bool = True,
-    timeout: float = 60.0,
-) -> dict[str, Path]:
-    """Download the data sets of the maximum margin interval trees paper, once.
-
-    Parameters
-    ----------
-    data_home : path-like, default=None
-        Where data is kept; by default the folder that the environment variable MARGINWOOD_DATA names, else
-        ``~/marginwood_data``.
-    url : str, default="https://git.io/mmit-data"
-        A zip or tar archive, or the page of a GitHub repository. A ``file://`` address works too.
-    sha256 : str, default=None
-        Digest that the archive must have; None for no check.
-    download_if_missing : bool, default=True
-        Whether to download what is not there; otherwise that raises.
-    timeout : float, default=60.0
-        Seconds to wait for the server.
-
-    Returns
-    -------
-    dict of str to Path
-        The folder of every data set by its name, for `load_folder`.
-
-    Raises
-    ------
-    OSError
-        If the archive cannot be had, or is damaged. Nothing is written then.
-
-    Examples
-    --------
-    >>> from marginwood.datasets import fetch_paper_data, load_folder
-    >>> servo = load_folder(fetch_paper_data()["servo"])  # doctest: +SKIP
-    """
-    home = Path(data_home or os.environ.get("MARGINWOOD_DATA") or Path.home() / "marginwood_data").expanduser()
-    folder = home / "paper"
-    if not folder.is_dir():
-        if not download_if_missing:
-            raise OSError(f"{folder}: not there, and download_if_missing is False.")
-        fetch_files(url, folder, frozenset(FOLDER_FILES), sha256=sha256, timeout=timeout)
-    return {path.name: path for path in sorted(folder.iterdir()) if (path / "features.csv").exists()}
-
-
-def _read_csv(path: Path) -> tuple[list[str], FloatArray]:
-    """Names and numbers of the named columns of a csv file."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = [line for line in csv.reader(file) if line]
-    header = [name.strip() for name in lines.pop(0)] if lines else []
-    if not any(header):
-        raise ValueError(f"{path}: empty, or without names; expected a header of column names above the rows.")
-    values = np.empty((len(lines), sum(map(bool, header))))
-    for row, line in enumerate(lines):
-        if len(line) != len(header):
-            raise ValueError(f"{path}: expected {len(header)} columns, got {len(line)} in row {row}.")
-        try:
-            values[row] = [_number(cell) for cell in compress(line, header)]
-        except ValueError as error:
-            raise ValueError(f"{path}: {error} in row {row}.") from None
-    return list(filter(None, header)), values
-
-
-def _number(cell: str) -> float:
-    """The number that a cell of a csv file stands for."""
-    text = cell.strip().lower()
-    return np.nan if text in MISSING else float(BOOLEANS.get(text, cell))
-
-
-def check_folds(folds: Any, source: Path | str) -> IntArray:
-    """Numbers of folds as integers; raises for others, naming where they come from and the first row."""
-    fold = as_numbers(folds, "folds").ravel()
-    raise_first(~np.isfinite(fold) | (fold != np.round(fold)), f"{source}: folds are not whole numbers", fold=fold)
-    return fold.astype(np.int64)
-
-
-def _bunch(path: Path, X: Any, y: Any, folds: IntArray | None, feature_names: list[str] | None) -> Bunch:
-    """A data set of checked parts."""
-    X, y = as_numbers(X, "X"), check_intervals(y)
-    lengths = {"X": len(X), "y": len(y)} | ({} if folds is None else {"folds": len(folds)})
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"{path}: expected one number of rows, got {lengths}.")
-    return Bunch(X=X, y=y, folds=folds, feature_names=feature_names, name=path.stem)
 
 
 def distance_from_middle(x: FloatArray) -> FloatArray:

@@ -1,0 +1,229 @@
+"""Splits of categories: which of a feature's categories go left.
+
+A *group* holds the samples of a node that share a category, and one more those that have none. A split is a sequence of
+groups and a number of samples that go left, as it is for numbers, and the same sweep prices it.
+
+A side costs least at some value, and a group prefers the side whose value is cheaper for it. If its cost falls and then
+rises, as sums of hinges do, groups whose own minimisers lie far apart prefer different sides. So groups are
+lined up by their own minimisers, and every division of that line is priced in one sweep. That is the best division of
+nearly all; the rest is found by trying out all subsets, if there are few groups, or else by sending every group to the
+side that it prefers until none changes.
+"""
+
+import numpy as np
+
+from marginwood._core import screen
+from marginwood._core.groups import FEW, arrange, divide, line_up, list_groups, part_limits
+from marginwood._core.hinge import SQUARED
+from marginwood._core.jit import Constant, borrow, folded, inner
+from marginwood._core.rankset import N_SENTINELS
+from marginwood._core.split import DESCENDING, WALKING, Path, Split, free, make_path, sweep, sweep_by_descent
+
+# Whether any feature holds categories: what is needed for them is compiled for those who have some.
+NUMBERS, CATEGORIES = Constant(0, ""), Constant(1, "categories")
+
+MAX_ROUNDS = 32
+MISSING = np.uint8(2)  # the side of NaN, which comes last in an order
+
+
+@inner
+def _cost(sample, value, code):
+    """What a sample costs at a value."""
+    x = max(sample["lower"] - value, 0.0) if sample["lower_rank"] > 0 else 0.0
+    y = max(value - sample["upper"], 0.0) if sample["upper_rank"] > 0 else 0.0
+    return sample["weight"] * (x * x + y * y if code == SQUARED else x + y)
+
+
+@inner
+def _propose(room, n_groups, samples, left_value, right_value, code):
+    """Send every group to the side that it prefers; returns whether any would change."""
+    source = borrow(room.source)
+    starts = borrow(room.starts)
+    chosen = borrow(room.chosen)
+    proposed = borrow(room.proposed)
+    samples = borrow(samples)
+    n_changes = 0
+    for group in range(n_groups):
+        left, right = 0.0, 0.0
+        for i in range(starts[group], starts[group + 1]):
+            sample = samples[source[i]]
+            left += _cost(sample, left_value, code)
+            right += _cost(sample, right_value, code)
+        prefers_left = left < right or (left == right and chosen[group] == 1)
+        proposed[group] = prefers_left
+        n_changes += prefers_left != (chosen[group] == 1)
+    return n_changes > 0
+
+
+@inner
+def _bound_subsets(room, n_groups, screening, loss, distances):
+    """Fill the bounds of all subsets that go left, as bits of a number; the last group goes right."""
+    source = borrow(room.source)
+    starts = borrow(room.starts)
+    sums = borrow(room.sums)
+    bounds = borrow(room.bounds)
+    pulls = borrow(screening.pulls)
+    block = borrow(screening.sums)
+    n_parts = 1 if loss.code == SQUARED else 2
+    n_sums = screen.GROUP * n_parts
+    n_subsets = 1 << (n_groups - 1)
+    for k in range(n_sums):
+        sums[k, 0] = 0.0
+        for group in range(n_groups - 1):
+            own = 0.0
+            for i in range(starts[group], starts[group + 1]):
+                own += pulls[source[i] * n_parts + k // screen.GROUP, k % screen.GROUP]
+            for subset in range(1 << group):
+                sums[k, subset + (1 << group)] = sums[k, subset] + own
+    for start in range(0, n_subsets, screen.BLOCK):
+        width = min(screen.BLOCK, n_subsets - start)
+        for k in range(n_sums):
+            for i in range(width):
+                block[k, i] = sums[k, start + i]
+        screen.bound(screening, width, loss, distances, bounds[start : start + width])
+
+
+@inner
+def _price(problem, scratch, options, place, node, feature, n_groups, way, best):
+    """The better of `best` and the split that sends the proposed groups left; these become those with fewer samples."""
+    room, samples, ranks = scratch.categories, scratch.samples, scratch.ranks
+    start, stop = place.start, place.stop
+    order = problem.orders[feature]
+    n_samples = stop - start
+    n_left = np.int64(0)
+    for group in range(n_groups):
+        n_left += (room.starts[group + 1] - room.starts[group]) * room.proposed[group]
+    if 2 * n_left > n_samples:
+        n_left = n_samples - n_left
+        for group in range(n_groups):
+            room.proposed[group] = 1 - room.proposed[group]
+    if n_left == 0 or n_left < options.min_samples_leaf:
+        return best
+    divide(room, order, start, n_groups, room.proposed)
+    points = scratch.points[: place.limit_stop - place.limit_start + N_SENTINELS]
+    path = Path(feature, start, stop, np.int64(0), np.int64(0), n_left, n_left, free())
+    if way == DESCENDING:
+        return sweep_by_descent(order, samples, ranks, points, node.loss, path, best, node.tolerance)
+    bounds = scratch.screen.bounds
+    bounds[n_left] = -np.inf
+    found, _ = sweep(order, samples, ranks, points, node.loss, node.minimum, path, bounds, best, node.tolerance)
+    return found
+
+
+@inner
+def _accept(room, n_groups):
+    """Choose what is proposed."""
+    for group in range(n_groups):
+        room.chosen[group] = room.proposed[group]
+
+
+@inner
+def _is_division(room, n_groups, is_left):
+    """Whether the groups on the left are the first, or the last, of all that are lined up."""
+    n_changes = 0
+    for i in range(1, n_groups):
+        n_changes += is_left[room.sequence[i]] != is_left[room.sequence[i - 1]]
+    return n_changes <= 1
+
+
+@inner
+def _try_subsets(problem, scratch, options, place, node, feature, n_groups, distances, best):
+    """The better of `best` and all subsets of few groups."""
+    room = scratch.categories
+    _bound_subsets(room, n_groups, scratch.screen, node.loss, distances)
+    for subset in range(1, 1 << (n_groups - 1)):
+        if room.bounds[subset] >= best.cost - node.tolerance:
+            continue
+        for group in range(n_groups):
+            room.proposed[group] = (subset >> group) & 1
+        if _is_division(room, n_groups, room.proposed):
+            continue
+        found = _price(problem, scratch, options, place, node, feature, n_groups, WALKING, best)
+        if found.cost < best.cost:
+            best = found
+            _accept(room, n_groups)
+    return best
+
+
+@inner
+def _reassign(problem, scratch, options, place, node, feature, n_groups, way, best):
+    """Send every group to the side that it prefers, until none changes or the cost does not fall."""
+    room = scratch.categories
+    for _ in range(MAX_ROUNDS):
+        if not _propose(room, n_groups, scratch.samples, best.left_value, best.right_value, node.loss.code):
+            break
+        found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
+        if not found.cost < best.cost:
+            break
+        best = found
+        _accept(room, n_groups)
+    return best
+
+
+@inner
+def _settle(room, order, place, n_groups, n_missing, split):
+    """Leave an order with the groups that a split sends left in front and NaN behind; return the split of that order.
+
+    The side with fewer samples is the left one, or else that of the lower value.
+    """
+    chosen = borrow(room.chosen)
+    n_left = np.int64(0)
+    for group in range(n_groups):
+        n_left += (room.starts[group + 1] - room.starts[group]) * chosen[group]
+    n_right = place.stop - place.start - n_left
+    left_value, right_value = split.left_value, split.right_value
+    if n_left > n_right or (n_left == n_right and left_value > right_value):
+        n_left, left_value, right_value = n_right, right_value, left_value
+        for group in range(n_groups):
+            chosen[group] = 1 - chosen[group]
+    missing_left = np.int64(0)
+    if n_missing > 0:
+        missing_left = np.int64(chosen[n_groups - 1])
+        chosen[n_groups - 1] = MISSING
+    divide(room, order, place.start, n_groups, chosen)
+    arrange(room, order, place.stop - n_missing, n_groups, chosen, MISSING)
+    return Split(split.cost, split.feature, n_left, missing_left, left_value, right_value)
+
+
+@folded
+def search_groups(problem, scratch, options, place, node, feature, n_missing, way, best, distances):
+    """The better of `best` and the splits of one feature's categories; and whether the walking budget held."""
+    room, samples, ranks, loss = scratch.categories, scratch.samples, scratch.ranks, node.loss
+    order, start, stop = problem.orders[feature], place.start, place.stop
+    points = scratch.points[: place.limit_stop - place.limit_start + N_SENTINELS]
+    limits = problem.limits[place.limit_start : place.limit_stop]
+    n_groups = list_groups(room, order, start, stop)
+    part_limits(room, n_groups, limits, problem.breakpoints[place.limit_start : place.limit_stop], samples)
+    line_up(room, n_groups, ranks, loss.code)
+    room.chosen[:n_groups] = 0
+    arrange(room, order, start, n_groups, room.chosen, np.uint8(0))
+    path = make_path(feature, start, stop, np.int64(0), np.int64(0), options.min_samples_leaf, free())
+    found = best
+    in_budget = True
+    if way == DESCENDING:
+        found = sweep_by_descent(order, samples, ranks, points, loss, path, best, node.tolerance)
+    else:
+        path = screen.screen(scratch.screen, order, path, loss, distances, best.cost - node.tolerance)
+        if path.first <= path.last:
+            bounds = scratch.screen.bounds
+            found, in_budget = sweep(
+                order, samples, ranks, points, loss, node.minimum, path, bounds, best, node.tolerance
+            )
+    if found.cost < best.cost:
+        _choose(room, n_groups, found.n_left)
+    if way == WALKING and n_groups <= FEW:
+        found = _try_subsets(problem, scratch, options, place, node, feature, n_groups, distances, found)
+    elif found.cost < best.cost:
+        found = _reassign(problem, scratch, options, place, node, feature, n_groups, way, found)
+    settled = _settle(room, order, place, n_groups, n_missing, found)
+    return settled if found.cost < best.cost else best, in_budget
+
+
+@inner
+def _choose(room, n_groups, n_left):
+    """Send left the first groups, as they are lined up, that have so many samples."""
+    at = 0
+    for i in range(n_groups):
+        group = room.sequence[i]
+        room.chosen[group] = at < n_left
+        at += room.starts[group + 1] - room.starts[group]

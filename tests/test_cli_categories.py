@@ -1,0 +1,73 @@
+"""Columns of text on the command line."""
+
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+
+import marginwood
+
+
+@pytest.fixture(scope="module")
+def grades(tmp_path_factory):
+    """Data with a column of text, one of numbered sites, a gap in each, and a column of numbers."""
+    rng = np.random.default_rng(0)
+    grade = rng.integers(0, 3, 90)
+    site = rng.integers(1, 4, 90)
+    value = 3.0 * (grade == 1) + site + rng.normal(scale=0.1, size=90)
+    names = [["low", "high", "it's fine"][code] for code in grade]
+    names[0] = ""
+    frame = pl.DataFrame({"grade": names, "site": site, "dose": rng.normal(size=90), "lo": value - 0.1, "up": value})
+    path = tmp_path_factory.mktemp("grades") / "grades.csv"
+    frame.write_csv(path)
+    return path
+
+
+def test_columns_of_text_become_categories_with_a_notice(call, grades, tmp_path):
+    file = tmp_path / "tree.mw"
+    code, _, log = call("fit", grades, "--lower", "lo", "--upper", "up", "--max-depth", "4", "--out", file)
+    assert code == 0, log
+    assert "columns of text are categories: grade" in log
+    model = marginwood.load(file)
+    assert model.categories_ == [["high", "it's fine", "low"], None, None]
+    frame = pl.read_csv(grades)
+    code, out, log = call("predict", file, grades)
+    predicted = pl.read_csv(io.StringIO(out))["prediction"].to_numpy()
+    np.testing.assert_array_equal(predicted, model.predict(frame.select("grade", "site", "dose")))
+    assert "grade in {" in call("show", file)[1]
+    assert "IN ('" in call("show", file, "--format", "sql")[1]
+    assert call("evaluate", file, grades)[0] == 0
+    assert call("report", file, grades, "--out", tmp_path / "r.html")[0] == 0
+
+
+def test_numbers_are_categories_where_they_are_named(call, grades, tmp_path):
+    file = tmp_path / "forest.mw"
+    words = ("--lower", "lo", "--upper", "up", "--model", "forest", "--n-estimators", "3", "--drop", "dose")
+    code, _, log = call("fit", grades, *words, "--categories", "site", "grade", "--out", file)
+    assert code == 0, log
+    assert marginwood.load(file).categories_ == [["high", "it's fine", "low"], ["1", "2", "3"]]
+    code, _, log = call("evaluate", file, grades)
+    assert code == 0, log
+    code, _, log = call("fit", grades, *words, "--categories", "dose", "--out", file)
+    assert code == 2
+    assert "--categories: expected columns to learn from, got 'dose'" in log
+
+
+def test_a_model_of_numbers_names_all_columns_that_it_cannot_use(call, grades, tmp_path):
+    table = pl.read_csv(grades).with_columns(pl.lit("x").alias("note"), pl.col("dose").cast(pl.String) + " mg")
+    table.write_csv(tmp_path / "more.csv")
+    words = ("fit", tmp_path / "more.csv", "--lower", "lo", "--upper", "up", "--out", tmp_path / "m")
+    code, _, log = call(*words, "--model", "linear")
+    assert code == 1
+    assert "no numbers in 'grade', 'dose', 'note'" in log
+    code, _, log = call(*words, "--model", "linear", "--categories", "grade")
+    assert code == 2
+    assert "--categories: this model takes numbers only" in log
+
+
+def test_a_few_cells_of_text_among_numbers_are_an_error_not_categories(call, tmp_path):
+    (tmp_path / "typo.csv").write_text("dose,lo,up\n1,0,1\n2,0,1\n3 mg,0,1\n4,2,3\n")
+    code, _, log = call("fit", tmp_path / "typo.csv", "--lower", "lo", "--upper", "up", "--out", tmp_path / "m")
+    assert code == 1
+    assert "column 'dose', row 2" in log
