@@ -5,7 +5,7 @@ PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs linkcheck bench paper clean
+.PHONY: help demo test lint types docs linkcheck dist bench paper clean
 
 help:
 	@echo "make demo    train a tree on simulated data from the command line, print it and its scores, save demo.png"
@@ -14,6 +14,7 @@ help:
 	@echo "make types   mypy"
 	@echo "make docs    the site, in build/docs: every example is run, and warnings are errors"
 	@echo "make linkcheck  whether what the site links to is there; needs the network"
+	@echo "make dist    wheel and sdist in dist/, built, checked, installed and tried out"
 	@echo "make bench   measure against other libraries"
 	@echo "make paper   the paper's experiments, on the data sets in \$$MARGINWOOD_DATA or on simulations; hours, resumable"
 	@echo "make clean   remove .venv and everything generated"
@@ -38,6 +39,9 @@ docs: .venv/.installed-docs,test
 
 linkcheck: .venv/.installed-docs,test
 	$(PY) -m sphinx -b linkcheck -d build/doctrees docs build/linkcheck
+
+dist: .venv/.installed-dist
+	$(PY) -m tools.dist
 
 bench: .venv/.installed-bench
 	$(PY) -m benchmarks

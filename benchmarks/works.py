@@ -1,6 +1,7 @@
 """What is measured, against what, and what it should reach: each work yields rows of the table."""
 
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ import numpy as np
 from benchmarks import boosting, distributions, forests, libraries, measure, tuning
 from benchmarks import coverage as conformal
 from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
+from benchmarks.survival import compare
+from benchmarks.survival import early as early_medians
 from marginwood import MaxMarginIntervalTree, optimal_costs
 
 LOSSES = ("linear_hinge", "squared_hinge")
@@ -215,6 +218,8 @@ def npmle(settings):
         yield Row(work, f"the same, {_size(n_reference)}", seconds, reference, "s", 12.0)
     for what, seconds in distributions.query_times(settings):
         yield Row(f"turnbull, {what}", "1 s", seconds, 1.0, "s", 10.0)
+    for what, seconds in distributions.forest_times(settings):
+        yield Row(f"predict_distribution, {what}", "1 s", seconds, 1.0, "s", 30.0)
     for what, seconds, reference in distributions.lifelines_times(settings):
         yield Row(f"turnbull, {what}", "lifelines npmle", seconds, reference, "s", 0.01)
 
@@ -229,6 +234,40 @@ def coverage(settings):
     yield Row("coverage, radii of hidden labels outside of their bracket", "none", n_broken, 1.0, "fits", 0.0)
     yield Row("coverage, finite ends that must be infinite", "none", n_finite, 1.0, "ends", 0.0)
     conformal.draw(rates, COVERAGE_FIGURE)
+
+
+def early(settings):
+    """Bias of predicted medians against what is allowed, and their error against that of a survival forest."""
+    with_others = _has("sksurv")
+    found = early_medians.measure(Path("build/early.csv"), settings.shrink, with_others=with_others)
+    for share, allowed in early_medians.ALLOWED_BIAS.items():
+        bias, error, _ = found[early_medians.CHOSEN, share]
+        yield Row(f"early, {share} censored, bias of the median", "allowed", abs(bias), allowed, "log time", 1.0)
+        if with_others:
+            _, reference, _ = found[early_medians.SURVIVAL_FOREST, share]
+            against = "scikit-survival RandomSurvivalForest"
+            yield Row(f"early, {share} censored, error of the median", against, error, reference, "log time", 1.0)
+
+
+def survival(settings):
+    """Survival curves against those of other libraries: concordance lost, Brier score and CPU seconds."""
+    if not all(map(_has, ("lifelines", "sksurv", "surpyval"))):
+        return
+    found = compare.measure(Path("build/survival.csv"), settings.shrink)
+    for name in dict.fromkeys(name for name, _ in found):
+        ours = {method: scores for (own, method), scores in found.items() if own == name and compare.is_ours(method)}
+        theirs = {method: scores for (own, method), scores in found.items() if own == name and method not in ours}
+        for score in ("discordance", "brier"):
+            best = min(theirs, key=lambda method: theirs[method][score])
+            measured = min(scores[score] for scores in ours.values())
+            yield Row(f"survival, {name}, {score}", best, measured, theirs[best][score], score, 1.01)
+
+
+def _has(package):
+    if find_spec(package) is None:
+        print(f"{package} is not installed: what needs it is left out")
+        return False
+    return True
 
 
 WORKS = {
@@ -252,5 +291,7 @@ WORKS = {
         objective,
         npmle,
         coverage,
+        early,
+        survival,
     )
 }

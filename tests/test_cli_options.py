@@ -87,6 +87,13 @@ def test_groups_stay_whole_in_the_folds_of_tuning(call, wells, tmp_path):
     np.testing.assert_array_equal(model.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
 
 
+def test_tuning_maximises_the_score_of_that_name(train):
+    options = ["--features", "depth", "age", "--max-depth", 2, "--loss", "squared_hinge", "--margin", 0, "--cv", 2]
+    _, model = train("tune", *options, "--scoring", "interval_concordance_index")
+    assert model.scoring == "interval_concordance_index"
+    assert 0.5 < model.best_score_ <= 1
+
+
 def test_ranges_are_calibrated_saved_and_predicted(call, train, wells):
     path, _ = train("fit", *FIT, "--ranges", "meets", "--log")
     inner = ConformalIntervalRegressor(TREE, mode="meets", random_state=0)
@@ -95,6 +102,9 @@ def test_ranges_are_calibrated_saved_and_predicted(call, train, wells):
     assert code == 0, stderr
     found = np.array([line.split(",")[1:] for line in out.splitlines()[1:]], float)
     np.testing.assert_array_equal(found, expected.round(3))
+    coverage = interval_coverage(Y, TransformedIntervalRegressor(inner).fit(X, Y).predict_interval(X))
+    said = f"ranges contain {coverage.contain_rate:.1%} of the intervals, and meet {coverage.meet_rate:.1%}"
+    assert said in call("evaluate", path, wells)[1]
 
 
 def test_a_forest_calibrates_ranges_out_of_bag(train):

@@ -2,7 +2,9 @@
 
 import csv
 import sys
+import zipfile
 from collections import Counter
+from hashlib import sha256
 from importlib.resources import files
 from math import inf
 
@@ -105,3 +107,52 @@ def test_a_frame_without_pandas_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r'pip install "\.\[frames\]"'):
         datasets.load_mercury(as_frame=True)
+
+
+ARFF = """@relation hearts
+@attribute lenfol numeric
+@attribute fstat {0,1}
+@attribute bmi numeric
+@attribute 'risk' {low,high}
+@data
+10,1,?,high
+20,0,31.5,low
+"""
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    path = tmp_path / "some.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("sksurv/datasets/data/whas500.arff", ARFF)
+        archive.writestr("sksurv/datasets/base.py", "raise RuntimeError")
+    return path
+
+
+def test_survival_data_are_taken_out_of_an_archive_whose_digest_is_known(wheel, tmp_path):
+    digest = sha256(wheel.read_bytes()).hexdigest()
+    home = tmp_path / "home"
+    options = {"data_home": home, "url": wheel.as_uri(), "sha256": digest}
+    data = datasets.fetch_survival_data("whas500", **options)
+    assert data.y.tolist() == [[10, 10], [20, inf]]
+    assert data.feature_names == ["bmi", "risk"]
+    assert data.categories == {"risk": ["high", "low"]}
+    np.testing.assert_array_equal(data.X, [[np.nan, 0], [31.5, 1]])
+    assert data.name == "whas500"
+    assert [path.name for path in home.rglob("*") if path.is_file()] == ["whas500.arff"]
+    wheel.unlink()
+    X, _ = datasets.fetch_survival_data("whas500", **options, return_X_y=True)
+    np.testing.assert_array_equal(X, data.X)
+
+
+def test_an_archive_of_another_digest_is_refused(wheel, tmp_path):
+    with pytest.raises(OSError, match="expected a file of sha256"):
+        datasets.fetch_survival_data("whas500", data_home=tmp_path / "home", url=wheel.as_uri())
+    assert not (tmp_path / "home" / "survival").exists()
+
+
+def test_unknown_and_missing_survival_data_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"name: .*'flchain', 'veteran'"):
+        datasets.fetch_survival_data("aids", data_home=tmp_path)
+    with pytest.raises(OSError, match="download_if_missing is False"):
+        datasets.fetch_survival_data("veteran", data_home=tmp_path, download_if_missing=False)

@@ -15,6 +15,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+import marginwood
+from marginwood.datasets import make_sine
 from marginwood.distributions import IntervalDistribution
 from marginwood.losses import hinge_loss
 from marginwood.metrics import (
@@ -225,3 +227,25 @@ def test_an_estimator_without_distributions_is_told_so(name, problem):
     model = make_pipeline(FirstFeature()).fit(X, y)
     with pytest.raises(TypeError, match="needs an estimator with a method predict_distribution; FirstFeature has none"):
         SCORERS[name](model, X, y)
+
+
+SEARCHES = [
+    marginwood.MaxMarginIntervalTreeCV(losses="squared_hinge", margins=[0.0], anchors=[0.0], cv=2),
+    marginwood.MaxMarginIntervalForestCV(4, losses="squared_hinge", margins=[0.0], random_state=0),
+    marginwood.MaxMarginIntervalBoostingCV(4, losses="squared_hinge", margins=[0.0], cv=2),
+    marginwood.L1IntervalRegressionCV(n_alphas=3, cv=2),
+    marginwood.IntervalCARTCV(cv=2),
+    marginwood.TransformationTreeCV(cv=2),
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+@pytest.mark.parametrize("name", SCORERS)
+def test_every_search_takes_scorers_by_name(search, name):
+    features, intervals = make_sine(60, 2, random_state=0)
+    search = clone(search).set_params(scoring=name)
+    if name in OF_DISTRIBUTIONS and not isinstance(search, marginwood.MaxMarginIntervalForestCV):
+        with pytest.raises(TypeError, match="needs an estimator with a method predict_distribution"):
+            search.fit(features, intervals)
+    else:
+        assert np.isfinite(search.fit(features, intervals).best_score_)

@@ -305,7 +305,7 @@ def test_early_and_late_predictions_are_warned_of_where_rows_are_open_and_the_re
     tree = MaxMarginIntervalTree(max_depth=2)
     found = warnings_of(tree.fit(X, times), X, times)
     assert "50% of the rows are open above." in found
-    assert "too low (early). DistributionalIntervalRegressor around it predicts medians" in found
+    assert "too low (early). DistributionalIntervalRegressor around it (--distribution on the command line)" in found
     mirrored = -times[:, ::-1]
     assert "50% of the rows are open below." in warnings_of(tree.fit(X, mirrored), X, mirrored)
     seldom = from_events(np.exp(X[:, 0] / 5), np.arange(150) % 5 > 0)
@@ -553,3 +553,20 @@ def test_rows_have_names_one_each(fitted):
     assert describe(fitted["tree"], X_NEW, Y_NEW, names)["rows"]["name"] == names
     with pytest.raises(ValueError, match="row_names: expected 90 names, one per row of X, got 89"):
         describe(fitted["tree"], X_NEW, Y_NEW, names[1:])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TransformedIntervalRegressor(MaxMarginIntervalForest(5, random_state=0), func="arcsinh"),
+        TransformedIntervalRegressor(MaxMarginIntervalTree(max_depth=2), func="arcsinh"),
+        DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2)),
+        ConformalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), mode="meets", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_within_others_are_warned_of_on_as_many_rows_as_they_were_trained_on(model):
+    model.fit(X, Y)
+    text = "trained on 150 rows, as many as there are here"
+    assert any(text in warning for warning in describe(model, X, Y)["warnings"])
+    assert not any(text in warning for warning in describe(model, X_NEW, Y_NEW)["warnings"])

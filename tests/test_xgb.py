@@ -26,6 +26,7 @@ from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
 from marginwood.xgb._data import Sample
 from marginwood.xgb._objective import typical_distance
+from marginwood.xgb._plan import make_plan
 from marginwood.xgb_dask import DaskXGBIntervalRegressor
 from strategies import LOSSES, informative_intervals, losses, margins
 
@@ -376,7 +377,7 @@ def test_names_of_other_libraries_are_told_in_fit(estimator):
 def test_an_objective_of_the_user_is_used_as_it_is():
     scale = typical_distance(y, None)
     named = regressor(loss="linear_hinge", margin=0.2)
-    factor = named._plan(Sample(y, None), 0).objective.factor
+    factor = make_plan(named, Sample(y, None), 0).objective.factor
     penalties = {"reg_lambda": float(factor), "min_child_weight": float(factor)}
     own = regressor(loss=IntervalObjective("linear_hinge", 0.2, scale, factor), **penalties)
     np.testing.assert_array_equal(own.fit(X, y).predict(X), named.fit(X, y).predict(X))
@@ -456,7 +457,7 @@ KINDS_OF_ROUNDS = {
 def test_the_rounds_are_those_of_xgboost(kind):
     model = regressor(n_iter_no_change=40, n_estimators=40, loss="linear_hinge", margin=0.2, **KINDS_OF_ROUNDS[kind])
     model.fit(X[:100], y[:100], weights[:100], X_val=X[100:], y_val=y[100:])
-    plan = model._plan(Sample(y[:100], weights[:100]), np.random.RandomState(0).randint(1, 2**31 - 1))
+    plan = make_plan(model, Sample(y[:100], weights[:100]), np.random.RandomState(0).randint(1, 2**31 - 1))
     make, options = (xgboost.QuantileDMatrix, {"max_bin": 256})
     if kind == "approx":
         make, options = (xgboost.DMatrix, {})

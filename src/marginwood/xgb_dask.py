@@ -17,6 +17,7 @@ from marginwood._support.hints import hint
 from marginwood._validation import VALIDATION_NAMES, check_pair
 from marginwood.xgb._data import MAX_SAMPLE, Sample, as_features, no_categories
 from marginwood.xgb._model import XGBIntervalRegressor
+from marginwood.xgb._plan import check_parameters, make_plan
 
 __all__ = ["DaskXGBIntervalRegressor"]
 
@@ -157,7 +158,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
             The fitted model.
         """
         dask_xgboost = import_xgboost_dask()
-        self._check_parameters()
+        check_parameters(self)
         check_pair(X_val, y_val)
         if X_val is None and self.n_iter_no_change is not None:
             raise ValueError("X_val and y_val: n_iter_no_change needs validation data.")
@@ -169,7 +170,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         training = split_columns(X, y, sample_weight)
         sample = check_columns(training)
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
-        plan = self._plan(sample, seed)
+        plan = make_plan(self, sample, seed)
         data = self._as_dask_matrix(training, client)
         evals = []
         if X_val is not None:

@@ -36,11 +36,15 @@ __all__ = [
     "add_keep",
     "add_rows",
     "add_target",
+    "count_kinds",
+    "feature_names",
     "name_kinds",
+    "named_target",
     "open_features",
     "read_data",
     "read_data_for",
     "read_features",
+    "read_target",
 ]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
@@ -179,11 +183,11 @@ def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[
         features = targets = read_table(args.data)
     if not len(targets):
         raise DataError(f"{targets.source}: no rows below the header")
-    y = _read_target(targets, target)
+    y = read_target(targets, target)
     weight = features.numbers([args.weight]).ravel() if getattr(args, "weight", None) else None
     groups = features.codes(args.groups) if getattr(args, "groups", None) else None
     others = {getattr(args, option, None) for option in ("weight", "groups")}
-    names = _feature_names(args, features, {*target.values(), *others} if features is targets else others)
+    names = feature_names(args, features, {*target.values(), *others} if features is targets else others)
     X = read_features(features, names, model, getattr(args, "categories", None))
     log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
     swap = find_swap(y)
@@ -254,7 +258,7 @@ def _read_folds(folder: Path, n_rows: int) -> IntArray:
     return check_folds(table.numbers(table.names[:1]), table.source)
 
 
-def _read_target(table: Table, target: dict[str, str]) -> FloatArray:
+def read_target(table: Table, target: dict[str, str]) -> FloatArray:
     try:
         if "value" in target:
             return _read_measurements(table, target)
@@ -314,7 +318,7 @@ def _row_names(table: Table, columns: list[str]) -> list[str] | None:
     return [", ".join(row) for row in zip(*cells, strict=True)]
 
 
-def _feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:
+def feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[str]:
     """Names of the columns to learn from."""
     unknown = [name for name in args.drop if name not in table.places]
     if unknown:

@@ -3,6 +3,7 @@
 Example:
   marginwood fit train.csv --lower low --upper high --margin 0.5 --out tree.mw
   marginwood fit patients.csv --time days --event died --drop id --model forest --out forest.mw
+  marginwood fit large.parquet --lower low --upper high --model xgb --chunk-rows 1000000 --out model.mw
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 
 from sklearn.model_selection import GroupKFold
 
+from marginwood._cli.chunks import add_chunks, fit_chunks
 from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import N_FOLDS, add_model, add_wrappers, fit_model, given_options, make_model, wrap
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_features(parser)
     add_categories(parser)
     add_rows(parser)
+    add_chunks(parser)
     add_model(parser)
     add_wrappers(parser)
 
@@ -40,6 +43,11 @@ def run(args: argparse.Namespace) -> None:
     cv = GroupKFold(N_FOLDS) if args.groups else N_FOLDS
     model = wrap(make_model(args.model, given_options(args), verbose=int(not args.quiet)), args, cv)
     check_place(args.out)
+    if args.chunk_rows is not None:
+        model, notes = fit_chunks(model, args)
+        save(model, args.out, notes=notes)
+        log.info("%s: saved", args.out)
+        return
     data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())

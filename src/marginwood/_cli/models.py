@@ -43,6 +43,7 @@ __all__ = [
     "jobs",
     "make_model",
     "make_tuned",
+    "name_features",
     "takes_folds",
     "wrap",
 ]
@@ -156,6 +157,7 @@ OPTIONS = {
     "learning_rate": Option("--learning-rate", _number(0, above=True), "factor of each stage of boosting"),
     "subsample": Option("--subsample", _number(0, 1, above=True), "share of the rows that each stage draws"),
     "alpha": Option("--alpha", _number(0, above=True), "L1 penalty of the linear model"),
+    "max_bin": Option("--max-bin", count, "bins of a feature, for xgb (default: 256)"),
     "device": Option("--device", str, "where XGBoost trains: cpu, or cuda for a GPU"),
     "random_state": Option("--seed", int, "seed of all random draws (default: 0)"),
     "n_jobs": Option("--n-jobs", jobs, "number of threads, -1 for one per processor (default: 1)"),
@@ -267,7 +269,7 @@ def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str], **colu
 def name_features(model: Any, names: list[str]) -> Any:
     """Tell a model, and those inside it, what its features are called."""
     model.feature_names_in_ = np.array(names, dtype=object)
-    inner = [getattr(model, part) for part in ("best_estimator_", "regressor_", "crossfit_") if hasattr(model, part)]
+    inner = [getattr(model, part) for part in ("best_estimator_", "regressor_", "estimator_") if hasattr(model, part)]
     for part in [*inner, *getattr(model, "estimators_", [])]:
         name_features(part, names)
     return model

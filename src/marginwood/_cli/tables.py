@@ -218,7 +218,7 @@ def _read_parquet(source: str, content: bytes) -> Table:
     try:
         frame = pl.read_parquet(io.BytesIO(content))
     except Exception as error:
-        raise DataError(f"{source}: damaged Parquet file: {_first_line(error)}") from None
+        raise DataError(f"{source}: damaged Parquet file: {first_line(error)}") from None
     return Table(source, [name.strip() for name in frame.columns], frame)
 
 
@@ -242,7 +242,7 @@ def _read_csv(source: str, content: bytes) -> Table:
             frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
         _check_fields(source, content, separator, frame)
     except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
-        reason = _first_line(error)
+        reason = first_line(error)
         reason = "not UTF-8 text; save it as UTF-8" if "utf" in reason else reason
         raise DataError(f"{source}: {reason}") from None
     if frame.width != len(names):
@@ -277,7 +277,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 

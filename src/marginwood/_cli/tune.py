@@ -31,6 +31,7 @@ from marginwood._cli.models import (
 )
 from marginwood._persistence import save
 from marginwood._support.files import check_place
+from marginwood.metrics import SCORERS
 
 log = logging.getLogger("marginwood")
 
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuning = parser.add_argument_group("tuning")
     tuning.add_argument("--cv", metavar="N", type=count, help="number of folds (default: 5)")
     tuning.add_argument("--selection", choices=["min", "1se"], help="least error, or the simplest model near it")
+    tuning.add_argument("--scoring", choices=list(SCORERS), help="what to maximise (default: minus the interval MSE)")
     tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")
     add_target(parser)
     add_features(parser)
@@ -55,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
     """Read, tune, save."""
     if args.checkpoint and (args.distribution or args.ranges):
         raise UsageError("--checkpoint belongs to one search, and --distribution and --ranges tune once per fold")
-    chosen = {name: getattr(args, name) for name in ("cv", "selection", "checkpoint") if getattr(args, name)}
+    chosen = {name: getattr(args, name) for name in ("cv", "selection", "scoring", "checkpoint") if getattr(args, name)}
     cv = GroupKFold(args.cv or N_FOLDS) if args.groups else args.cv or N_FOLDS
     if args.groups and not takes_folds(args.model):
         raise UsageError(f"--groups cannot be set for --model {args.model}, which has no folds")

@@ -123,7 +123,7 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
     ...     30, losses="squared_hinge", margins=[0.0, 0.2, 5.0], grid={"min_samples_leaf": [1, 30]}, random_state=0
     ... )
     >>> search.fit(X, y).best_params_
-    {'loss': 'squared_hinge', 'margin': 0.2, 'min_samples_leaf': 1}
+    {'loss': 'squared_hinge', 'margin': 0.0, 'min_samples_leaf': 1}
     """
 
     def __init__(

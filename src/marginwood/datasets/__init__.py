@@ -1,6 +1,6 @@
 """Interval targets: small real data sets, downloads, simulations with a known signal, and files."""
 
-from marginwood.datasets._fetched import fetch_paper_data
+from marginwood.datasets._fetched import fetch_paper_data, fetch_survival_data
 from marginwood.datasets._files import load_folder, load_npz
 from marginwood.datasets._real import (
     load_atrazine,
@@ -15,6 +15,7 @@ from marginwood.datasets._simulated import make_absolute, make_intervals_from_re
 
 __all__ = [
     "fetch_paper_data",
+    "fetch_survival_data",
     "load_atrazine",
     "load_botulinum",
     "load_diabetic_nephropathy",

@@ -72,8 +72,8 @@ def load_gbsg2(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     ((686, 8), [1814.0, 2018.0, 712.0, 1807.0])
     """
     table = _read("gbsg2")
-    y = from_events(_numbers(table["time"]), _numbers(table["cens"]) == 1)
-    return _answer(load_gbsg2, table, ("time", "cens"), y, return_X_y, as_frame)
+    y = from_events(read_numbers(table["time"]), read_numbers(table["cens"]) == 1)
+    return answer(load_gbsg2, table, ("time", "cens"), y, return_X_y, as_frame)
 
 
 def load_diabetic_nephropathy(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
@@ -108,8 +108,8 @@ def load_diabetic_nephropathy(*, return_X_y: bool = False, as_frame: bool = Fals
     (['female', 'male'], [[24.0, 27.0], [22.0, 22.0]])
     """
     table = _read("diabetic_nephropathy")
-    y = make_intervals(_numbers(table["left"]), _numbers(table["right"]))
-    return _answer(load_diabetic_nephropathy, table, ("", "left", "right"), y, return_X_y, as_frame)
+    y = make_intervals(read_numbers(table["left"]), read_numbers(table["right"]))
+    return answer(load_diabetic_nephropathy, table, ("", "left", "right"), y, return_X_y, as_frame)
 
 
 def load_mercury(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
@@ -147,7 +147,7 @@ def load_mercury(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """
     table = _read("mercury")
     y = _below(table["Hg"], table["HgCen"])
-    return _answer(load_mercury, table, ("Hg", "HgCen"), y, return_X_y, as_frame)
+    return answer(load_mercury, table, ("Hg", "HgCen"), y, return_X_y, as_frame)
 
 
 def load_trichloroethylene(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
@@ -185,7 +185,7 @@ def load_trichloroethylene(*, return_X_y: bool = False, as_frame: bool = False) 
     table = _read("trichloroethylene")
     y = _below(table["TCEConc"], table["TCECen"])
     # PopAbv1 is 1 everywhere.
-    return _answer(load_trichloroethylene, table, ("TCEConc", "TCECen", "PopAbv1"), y, return_X_y, as_frame)
+    return answer(load_trichloroethylene, table, ("TCEConc", "TCECen", "PopAbv1"), y, return_X_y, as_frame)
 
 
 def load_atrazine(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
@@ -220,9 +220,9 @@ def load_atrazine(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     [[1.0, inf], [-inf, 1.0]]
     """
     table = _read("atrazine")
-    is_above = _numbers(table["GT_1"]) == 1
+    is_above = read_numbers(table["GT_1"]) == 1
     y = make_intervals(np.where(is_above, 1.0, -np.inf), np.where(is_above, np.inf, 1.0))
-    return _answer(load_atrazine, table, ("GT_1",), y, return_X_y, as_frame)
+    return answer(load_atrazine, table, ("GT_1",), y, return_X_y, as_frame)
 
 
 def load_botulinum(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
@@ -256,8 +256,8 @@ def load_botulinum(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     [[0.0, 1.0], [2.0, 2.0], [85.0, inf]]
     """
     table = _read("botulinum")
-    y = make_intervals(_numbers(table["lower_bound_days"]), _numbers(table["upper_bound_days"]))
-    return _answer(load_botulinum, table, ("lower_bound_days", "upper_bound_days"), y, return_X_y, as_frame)
+    y = make_intervals(read_numbers(table["lower_bound_days"]), read_numbers(table["upper_bound_days"]))
+    return answer(load_botulinum, table, ("lower_bound_days", "upper_bound_days"), y, return_X_y, as_frame)
 
 
 def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
@@ -292,11 +292,10 @@ def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     ((944, 9), [[0.0, 3000.0], [105000.0, inf]])
     """
     table = _read("incomes")
-    bracket = _numbers(table["income"]).astype(np.intp)
+    bracket = read_numbers(table["income"]).astype(np.intp)
     ends = np.array(INCOME_BRACKETS)
-    return _answer(
-        load_incomes, table, ("income",), make_intervals(ends[bracket - 1], ends[bracket]), return_X_y, as_frame
-    )
+    y = make_intervals(ends[bracket - 1], ends[bracket])
+    return answer(load_incomes, table, ("income",), y, return_X_y, as_frame)
 
 
 def _read(name: str) -> Table:
@@ -306,45 +305,51 @@ def _read(name: str) -> Table:
     return {column: [row[idx] for row in rows] for idx, column in enumerate(header)}
 
 
-def _numbers(cells: list[str]) -> FloatArray:
+def read_numbers(cells: list[str]) -> FloatArray:
+    """The numbers that cells hold; NaN for empty ones."""
     return np.array([cell_number(cell) for cell in cells])
 
 
 def _below(value: list[str], is_censored: list[str]) -> FloatArray:
     """Intervals of values that, where they are censored, are detection limits."""
-    values = _numbers(value)
-    return make_intervals(np.where(_numbers(is_censored) == 1, -np.inf, values), values)
+    values = read_numbers(value)
+    return make_intervals(np.where(read_numbers(is_censored) == 1, -np.inf, values), values)
 
 
 def _is_text(cells: list[str]) -> bool:
     try:
-        _numbers(cells)
+        read_numbers(cells)
     except ValueError:
         return True
     return False
 
 
-def _answer(
+def answer(
     loader: Callable[..., Any],
     table: Table,
     not_features: tuple[str, ...],
     y: FloatArray,
     return_X_y: bool,
     as_frame: bool,
+    name: str = "",
 ) -> Any:
     """What a loader returns: features are the columns that the target was not made of."""
     columns = {column: cells for column, cells in table.items() if column not in not_features}
     categories = {column: sorted(set(cells)) for column, cells in columns.items() if _is_text(cells)}
     codes = {column: [str(names.index(cell)) for cell in columns[column]] for column, names in categories.items()}
-    X: Any = np.column_stack([_numbers(cells) for cells in (columns | codes).values()])
+    X: Any = np.column_stack([read_numbers(cells) for cells in (columns | codes).values()])
     target: Any = y
     if as_frame:
         X, target = _frames(X, y, list(columns), categories)
     if return_X_y:
         return X, target
-    name = loader.__name__.removeprefix("load_")
     return Bunch(
-        X=X, y=target, feature_names=list(columns), categories=categories, name=name, DESCR=inspect.getdoc(loader)
+        X=X,
+        y=target,
+        feature_names=list(columns),
+        categories=categories,
+        name=name or loader.__name__.removeprefix("load_"),
+        DESCR=inspect.getdoc(loader),
     )
 
 

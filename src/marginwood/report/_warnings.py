@@ -56,7 +56,7 @@ def _open_sides(model: Any, y: FloatArray) -> list[str]:
             found.append(
                 f"{share:.0%} of the rows are open {where}. A prediction that is too {wrong} costs nothing on them, "
                 f"so predictions of this model tend to be too {wrong} ({tendency}). DistributionalIntervalRegressor "
-                "around it predicts medians, which are not."
+                "around it (--distribution on the command line) predicts medians, which are not."
             )
     return found
 
@@ -84,12 +84,23 @@ def _training_rows(fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: 
                 f" Out of bag, by the trees that did not draw a row, D2 is {d2:.4g} and the interval MSE {error:.4g}."
             )
         return [text]
-    if trees and known is None and trees[0].n_node_samples[0] == len(y):
+    if known is None and _n_training_rows(model, trees) == len(y):
         return [
             f"The model was trained on {len(y)} rows, as many as there are here. If they are the same, its scores "
             "flatter it."
         ]
     return []
+
+
+def _n_training_rows(model: Any, trees: list[IntervalTree]) -> int | None:
+    """How many rows a model was trained on; None if it does not tell."""
+    for part in ("regressor_", "estimator_"):  # of a wrapper
+        if hasattr(model, part):
+            return _n_training_rows(getattr(model, part), trees)
+    for rows in ("_intervals", "oof_prediction_", "residuals_"):
+        if hasattr(model, rows):
+            return len(getattr(model, rows))
+    return int(trees[0].n_node_samples[0]) if trees else None
 
 
 def _data_warnings(trees: list[IntervalTree], X: FloatArray, y: FloatArray, names: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from marginwood._validation import draw_held_out
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
 from marginwood.xgb._arrays import Bounds, is_on_device, namespace, to_host
 
-__all__ = ["Data", "Sample", "as_features", "hold_out", "no_categories", "read_data"]
+__all__ = ["Data", "Sample", "as_features", "evenly", "hold_out", "no_categories", "read_data"]
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
@@ -56,8 +56,7 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
         return _read_device(estimator, X, y, sample_weight, reset=reset)
     X = check_features(estimator, X, reset=reset, accept_sparse=True)
     rows = check_rows(X, to_host(y), to_host(sample_weight))
-    step = _step(len(rows.intervals))
-    return Data(as_features(X), make_bounds(*rows[1:])), Sample(rows.intervals[::step], rows.weight[::step])
+    return Data(as_features(X), make_bounds(*rows[1:])), Sample(evenly(rows.intervals), evenly(rows.weight))
 
 
 def make_bounds(intervals: FloatArray, weight: FloatArray) -> Bounds:
@@ -79,7 +78,7 @@ def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: b
     if not bool(says_something.all()):
         check_informative(to_host(intervals), to_host(weight))
     bounds = Bounds(xp.ascontiguousarray(lower), xp.ascontiguousarray(upper), weight)
-    return Data(X, bounds), Sample(sample, to_host(weight[:: _step(n_rows)]))
+    return Data(X, bounds), Sample(sample, to_host(evenly(weight)))
 
 
 def device_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
@@ -106,7 +105,7 @@ def _device_intervals(xp: Any, y: Any) -> tuple[Any, FloatArray]:
     if not is_on_device(y):
         checked = check_intervals(y)
         with np.errstate(over="ignore"):
-            return xp.asarray(checked.astype(np.float32)), checked[:: _step(len(checked))]
+            return xp.asarray(checked.astype(np.float32)), evenly(checked)
     values = y.to_cupy(dtype="float64", na_value=np.nan) if library_of(y) == "cudf" else y
     if values.ndim == 1:
         values = xp.stack([values, values], axis=1)
@@ -115,7 +114,7 @@ def _device_intervals(xp: Any, y: Any) -> tuple[Any, FloatArray]:
     lower, upper = values[:, 0], values[:, 1]
     if not bool(((lower <= upper) & (lower < np.inf) & (upper > -np.inf)).all()):
         check_intervals(to_host(values))
-    return values.astype(np.float32), check_intervals(to_host(values[:: _step(len(values))]))
+    return values.astype(np.float32), check_intervals(to_host(evenly(values)))
 
 
 def _device_weight(xp: Any, sample_weight: Any, n_rows: int) -> Any:
@@ -138,6 +137,6 @@ def hold_out(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
     return data.take(~held_out), data.take(held_out)
 
 
-def _step(n_rows: int) -> int:
-    """Every how many rows one is taken into the sample."""
-    return max(-(-n_rows // MAX_SAMPLE), 1)
+def evenly(rows: Any) -> Any:
+    """At most a million rows, evenly spaced."""
+    return rows[:: max(-(-len(rows) // MAX_SAMPLE), 1)]

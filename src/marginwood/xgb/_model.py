@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 import os
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import BLOCK, LARGEST_SEED, IntervalRegressorMixin, all_or_nothing, check_features
-from marginwood._effects import effects_of
-from marginwood._support.checks import check_count, check_positive
+from marginwood._support.checks import check_choice
 from marginwood._support.hints import hint
-from marginwood._support.notices import warn
 from marginwood._validation import (
     BOOSTER_NAMES,
     VALIDATION_NAMES,
-    check_early_stopping,
     check_pair,
 )
 from marginwood.intervals import FloatArray
-from marginwood.losses import Loss, check_loss, optimal_constant
+from marginwood.losses import Loss
 from marginwood.xgb._arrays import is_on_device, to_host
 from marginwood.xgb._boosters import import_xgboost
+from marginwood.xgb._chunks import ChunkedRows
 from marginwood.xgb._data import (
-    LARGEST_FEATURE,
     Data,
-    Sample,
     as_features,
     device_features,
     hold_out,
+    no_categories,
     read_data,
 )
-from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance, unit_factor
-from marginwood.xgb._parameters import ALIASES, PASSED_ON, check_xgb_params
-from marginwood.xgb._rounds import Plan, Prepared, train
+from marginwood.xgb._objective import IntervalObjective
+from marginwood.xgb._parameters import ALIASES
+from marginwood.xgb._plan import check_parameters, count_threads, make_plan
+from marginwood.xgb._rounds import Prepared, train
 
 __all__ = ["XGBIntervalRegressor"]
 
@@ -220,7 +218,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             The fitted model.
         """
         import_xgboost()
-        self._check_parameters()
+        check_parameters(self)
         check_pair(X_val, y_val)
         training, sample = read_data(self, X, y, sample_weight, reset=True)
         validation = None
@@ -230,10 +228,77 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
         self.zeros_are_missing_ = issparse(training.X)
-        plan = self._plan(sample, seed)
+        plan = make_plan(self, sample, seed)
         prepared = self._prepare(training)
         held_out = None if validation is None else self._prepare(validation, ref=prepared.matrix)
         return self._finish(*train(plan, prepared, held_out))
+
+    @all_or_nothing
+    def fit_chunks(
+        self,
+        chunks: Any,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+    ) -> XGBIntervalRegressor:
+        """Train the booster on data larger than memory.
+
+        XGBoost bins the features chunk by chunk into files, a byte per cell. In memory are one chunk at a time, about
+        100 bytes per row (bounds, predictions, slopes, curvatures), and while bins are made some megabytes per feature.
+
+        Parameters
+        ----------
+        chunks : callable or list
+            A function without arguments that returns an iterator of chunks, and the same ones each time: they are read
+            about five times. A chunk is a tuple ``(X, y)`` or ``(X, y, sample_weight)``, of what `fit` takes. A list of
+            chunks will do for data that fit in memory. Zeros of sparse chunks are zeros.
+        X_val : array-like of shape (n_validation, n_features), default=None
+            Features of validation data, which must fit in memory; needed for early stopping.
+        y_val : array-like of shape (n_validation, 2), default=None
+            Their intervals.
+        sample_weight_val : array-like of shape (n_validation,), default=None
+            Their weights.
+        cache_dir : path-like, default=None
+            Folder for the files of bins, which are removed in the end; None for the system's temporary folder.
+
+        Returns
+        -------
+        XGBIntervalRegressor
+            The fitted model.
+
+        Examples
+        --------
+        >>> from marginwood.datasets import make_sine
+        >>> from marginwood.xgb import XGBIntervalRegressor
+        >>> def chunks():
+        ...     for number in range(4):  # in earnest, parts of a file or of a table in a database
+        ...         yield make_sine(random_state=number)
+        >>> model = XGBIntervalRegressor(20, n_jobs=1).fit_chunks(chunks)
+        >>> model.score(*make_sine(random_state=9)) > 0.8
+        True
+        """
+        import_xgboost()
+        check_parameters(self)
+        check_choice("tree_method", self.tree_method, ["hist"])
+        check_pair(X_val, y_val)
+        if X_val is None and self.n_iter_no_change is not None:
+            raise ValueError("X_val and y_val: n_iter_no_change needs validation data.")
+        rows = ChunkedRows(self, chunks)
+        no_categories(self, "data in chunks")
+        self.zeros_are_missing_ = False
+        validation = None
+        if X_val is not None:
+            validation, _ = read_data(self, X_val, y_val, sample_weight_val, reset=False)
+        seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
+        plan = make_plan(self, rows.sample(), seed)
+        with TemporaryDirectory(dir=cache_dir, prefix="marginwood-") as folder:
+            matrix = rows.as_matrix(folder, max_bin=int(self.max_bin), nthread=count_threads(self))
+            held_out = None if validation is None else self._prepare(validation, ref=matrix)
+            booster, scores = train(plan, Prepared(matrix, rows.bounds), held_out)
+            del matrix, held_out  # XGBoost removes its files itself
+        return self._finish(booster, scores)
 
     def _prepare(self, data: Data, ref: Any = None) -> Prepared:
         """Rows as XGBoost bins them."""
@@ -241,7 +306,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         X, bounds = data
         if issparse(X) and not self.zeros_are_missing_:
             X = X.toarray()
-        options = {"weight": bounds.weight, "nthread": self._n_threads(), "missing": self._missing()}
+        options = {"weight": bounds.weight, "nthread": count_threads(self), "missing": self._missing()}
         options |= {"label_lower_bound": bounds.lower, "label_upper_bound": bounds.upper} | self._feature_types()
         if self.tree_method != "hist":
             return Prepared(xgboost.DMatrix(X, **options), bounds, X)
@@ -258,74 +323,11 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """What counts as missing beside NaN."""
         return 0.0 if self.zeros_are_missing_ else np.nan
 
-    def _plan(self, sample: Sample, seed: int) -> Plan:
-        """What to train; the first prediction and the scale come from the sample."""
-        intervals, weight = sample
-        if weight is not None:
-            self._check_weights(weight)
-        objective = self._objective(intervals, weight)
-        effects = effects_of(self)
-        best = optimal_constant(intervals, loss=objective.loss, margin=objective.margin, sample_weight=weight)
-        params = {
-            **{name: getattr(self, name) for name in PASSED_ON},
-            "max_depth": 0 if self.max_depth is None else self.max_depth,  # XGBoost's word for no bound
-            "base_score": best.value,
-            "seed": seed,
-            "disable_default_eval_metric": True,
-            "nthread": self._n_threads(),
-            **({} if effects is None else {"monotone_constraints": effects}),
-            **check_xgb_params(self.xgb_params, self.get_params(deep=False)),
-        }
-        if objective is not self.loss:
-            bring_to_unit(params, objective)
-        return Plan(params, objective, self._metric(), int(self.n_estimators), self.n_iter_no_change, self.verbose)
-
-    def _objective(self, intervals: FloatArray, weight: FloatArray | None) -> IntervalObjective:
-        """The user's, or one for which gains are near 1."""
-        if isinstance(self.loss, IntervalObjective):
-            return self.loss
-        scale = typical_distance(intervals, weight)
-        return IntervalObjective(self.loss, self.margin, scale, unit_factor(scale))
-
-    def _metric(self) -> IntervalMetric:
-        """The validation loss: without margin, so that models of different margins compare."""
-        return IntervalMetric(self.loss.loss if isinstance(self.loss, IntervalObjective) else self.loss)
-
-    def _n_threads(self) -> int:
-        """How many threads XGBoost may use; more than there are processors would only wait for each other."""
-        return min(effective_n_jobs(self.n_jobs), os.cpu_count() or 1)
-
     def _finish(self, booster: Any, validation_score: FloatArray) -> XGBIntervalRegressor:
         self.booster_ = booster
         self.n_estimators_ = booster.num_boosted_rounds()
         self.validation_score_ = validation_score
         return self
-
-    def _check_weights(self, weight: FloatArray) -> None:
-        if weight.max() > LARGEST_FEATURE:
-            raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
-        total = weight.sum()
-        least = self.min_child_weight
-        if total < 2 * least <= len(weight):
-            needed = f"a split needs twice min_child_weight={least:g}"
-            warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.loss, IntervalObjective):
-            check_loss(self.loss, self.margin)
-        elif self.margin != 0:
-            raise ValueError(f"margin: expected 0 beside an objective, which has its own; got {self.margin!r}.")
-        check_xgb_params(self.xgb_params, self.get_params(deep=False))
-        check_positive("learning_rate", self.learning_rate)
-        check_count("n_estimators", self.n_estimators, 1)
-        if self.max_depth is not None:
-            check_count("max_depth", self.max_depth, 1, otherwise=" or None")
-        check_count("max_bin", self.max_bin, 2)
-        if not isinstance(self.verbose, bool):
-            check_count("verbose", self.verbose, 0)
-        if self.n_jobs is not None:
-            check_count("n_jobs", self.n_jobs, -1)
-        check_early_stopping(self.n_iter_no_change, self.validation_fraction)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row.
@@ -342,7 +344,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         booster = self.booster_
-        n_threads = self._n_threads()
+        n_threads = count_threads(self)
         # A booster that was loaded would take all processors. Setting is not safe in threads, so it is done once.
         if getattr(booster, "n_threads", None) != n_threads:
             booster.set_param({"nthread": n_threads})

@@ -1,0 +1,1 @@
+"""Survival analysis: how early predictions are, and how distributions compare with those of other libraries."""

@@ -1,0 +1,124 @@
+"""Parquet files larger than memory, through the command line."""
+
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import marginwood
+from conftest import PATIENCE
+from marginwood.xgb import XGBIntervalRegressor
+
+pytest.importorskip("xgboost", reason="XGBoost is optional")
+
+TARGET = ("--lower", "low", "--upper", "high", "--model", "xgb")
+
+
+def write(path, n_rows, n_features, *, digits=None, row_group_size=None):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_features))
+    X = X if digits is None else X.round(digits)
+    columns = {f"x{idx}": X[:, idx] for idx in range(n_features)}
+    low = X[:, 0] - rng.exponential(size=n_rows)
+    high = np.where(np.arange(n_rows) % 4 == 0, np.inf, X[:, 0] + 0.5)
+    frame = pl.DataFrame(columns | {"low": low, "high": high, "id": [f"row {row}" for row in range(n_rows)]})
+    frame.write_parquet(path, row_group_size=row_group_size)
+    return path
+
+
+@pytest.mark.parametrize("chunk_rows", [70, 1000])
+def test_chunks_of_a_file_give_the_model_of_all_of_it(call, tmp_path, chunk_rows):
+    data = write(tmp_path / "rows.parquet", 200, 3, digits=1, row_group_size=64)
+    options = (*TARGET, "--drop", "id", "--n-estimators", "5", "--seed", "1")
+    code, _, stderr = call("fit", data, *options, "--chunk-rows", chunk_rows, "--out", tmp_path / "chunks.mw")
+    assert code == 0, stderr
+    assert "rows.parquet: 200 rows (150 interval, 50 right), 3 features" in stderr
+    assert call("fit", data, *options, "--out", tmp_path / "whole.mw")[0] == 0
+    chunked, whole = (marginwood.load(tmp_path / f"{name}.mw") for name in ("chunks", "whole"))
+    frame = pl.read_parquet(data).select("x0", "x1", "x2")
+    np.testing.assert_allclose(chunked.predict(frame), whole.predict(frame), atol=1e-5)
+    # Its file knows the names of features and target, as any other does.
+    assert call("evaluate", tmp_path / "chunks.mw", data)[0] == 0
+
+
+def test_what_cannot_be_read_in_chunks_is_told(call, tmp_path):
+    data = write(tmp_path / "rows.parquet", 20, 2)
+    table = tmp_path / "rows.csv"
+    pl.read_parquet(data).drop("id").write_csv(table)
+    out = ("--out", tmp_path / "model.mw")
+    wrong = [
+        ((data, "--lower", "low", "--chunk-rows", "5"), 2, "--chunk-rows goes with --model xgb, got tree"),
+        ((data, *TARGET, "--chunk-rows", "0"), 2, "--chunk-rows: expected a whole number >= 1, got 0"),
+        ((data, *TARGET, "--chunk-rows", "5", "--log"), 2, "--chunk-rows goes with --model xgb alone"),
+        ((data, "--model", "xgb", "--chunk-rows", "5"), 2, "name the target's columns"),
+        (("-", *TARGET, "--chunk-rows", "5"), 2, "--chunk-rows: expected a Parquet file, got -"),
+        ((table, *TARGET, "--chunk-rows", "5"), 1, "--chunk-rows reads Parquet files, and this is none"),
+        ((data, *TARGET, "--chunk-rows", "5"), 1, "column 'id'"),
+        (
+            (data, "--lower", "high", "--upper", "low", "--model", "xgb", "--drop", "id", "--chunk-rows", "5"),
+            1,
+            "They look swapped",
+        ),
+    ]
+    for arguments, expected, message in wrong:
+        code, _, stderr = call("fit", *arguments, *out)
+        assert code == expected
+        assert message in stderr
+    data.write_bytes(data.read_bytes()[:-30])
+    code, _, stderr = call("fit", data, *TARGET, "--chunk-rows", "5", *out)
+    assert code == 1
+    assert "damaged Parquet file" in stderr
+    assert not (tmp_path / "model.mw").exists()
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from marginwood._cli.main import main
+
+code = main(sys.argv[1:])
+# Unlike getrusage, which counts what the parent had before this program began.
+lines = Path("/proc/self/status").read_text().splitlines()
+print(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    peaks = []
+    n_features = 120
+    for n_rows in (12_000, 60_000):
+        data = write(tmp_path / f"{n_rows}.parquet", n_rows, n_features, digits=2, row_group_size=6000)
+        options = ["--chunk-rows", "6000", "--drop", "id", "--n-estimators", "2", "--max-depth", "2", "--max-bin", "8"]
+        command = [sys.executable, "-c", PROGRAM, "fit", data, *TARGET, *options, "--out", tmp_path / "model.mw"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        peaks.append(1024 * int(done.stdout))
+    # Bounds, predictions and slopes of all rows stay in memory, a tenth of the features here.
+    n_more_bytes = 48_000 * n_features * 8
+    assert peaks[1] - peaks[0] < n_more_bytes / 3
+
+
+def test_chunks_may_have_weights(call, tmp_path):
+    data = write(tmp_path / "rows.parquet", 200, 3, digits=1)
+    weights = pl.Series("w", np.random.default_rng(1).uniform(0.5, 2.0, 200))
+    pl.read_parquet(data).with_columns(weights).write_parquet(data)
+    options = (*TARGET, "--drop", "id", "--weight", "w", "--n-estimators", "5", "--seed", "1")
+    assert call("fit", data, *options, "--chunk-rows", 70, "--out", tmp_path / "chunks.mw")[0] == 0
+    assert call("fit", data, *options, "--out", tmp_path / "whole.mw")[0] == 0
+    chunked, whole = (marginwood.load(tmp_path / f"{name}.mw") for name in ("chunks", "whole"))
+    assert chunked.feature_names_in_.tolist() == ["x0", "x1", "x2"]
+    frame = pl.read_parquet(data).select("x0", "x1", "x2")
+    np.testing.assert_allclose(chunked.predict(frame), whole.predict(frame), atol=1e-5)
+
+
+def test_the_model_of_a_file_knows_its_class(call, tmp_path):
+    data = write(tmp_path / "rows.parquet", 50, 2)
+    code, _, _ = call("fit", data, *TARGET, "--drop", "id", "--chunk-rows", "9", "--out", tmp_path / "model.mw")
+    assert code == 0
+    assert type(marginwood.load(tmp_path / "model.mw")) is XGBIntervalRegressor
+    assert (
+        "trained on rows.parquet: 50 rows (37 interval, 13 right), 2 features" in call("show", tmp_path / "model.mw")[1]
+    )
