@@ -45,7 +45,7 @@ def test_answers_name_missing_values_where_they_go(last, answers):
 
 def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words():
     tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [2.0, 2.0, 9.0]).tree_
-    assert [condition(tree.nodes[0], "dose", "?", is_left=side) for side in (True, False)] == [
+    assert [condition(tree, 0, "dose", "?", is_left=side) for side in (True, False)] == [
         "dose is present",
         "dose is missing",
     ]
@@ -81,10 +81,10 @@ def test_whole_numbers_keep_their_zeros_without_decimals():
 
 
 def test_every_other_split_is_put_as_the_comparison():
-    (split, *_) = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, 9.0]).tree_.nodes
-    assert condition(split, "dose", "<= 0.5") == "dose <= 0.5"
-    split["threshold"], split["missing_go_to_left"] = inf, True
-    assert condition(split, "dose", "<= inf") == "dose <= inf"
+    tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, 9.0]).tree_
+    assert condition(tree, 0, "dose", "<= 0.5") == "dose <= 0.5"
+    tree.nodes["threshold"][0], tree.nodes["missing_go_to_left"][0] = inf, True
+    assert condition(tree, 0, "dose", "<= inf") == "dose <= inf"
 
 
 def test_a_surface_shows_the_nearest_candidate_of_each_margin_the_best_of_ties_and_the_chosen_one():

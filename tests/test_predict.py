@@ -30,7 +30,7 @@ STUMP = node_table((0, 1.5, 1, 2, 0), A_LEAF, A_LEAF)
     ("value", "leaf"), [(1.5, 1), (np.nextafter(1.5, 2), 2), (-inf, 1), (inf, 2), (-0.0, 1), (nan, 2)]
 )
 def test_a_row_goes_left_up_to_the_threshold(value, leaf):
-    assert apply(STUMP, np.array([[value]])).tolist() == [leaf]
+    assert apply(STUMP, np.array([[value]]), None).tolist() == [leaf]
 
 
 def test_nan_goes_where_the_node_sends_it():
@@ -79,7 +79,7 @@ def test_a_path_as_long_as_the_tree_is_deep_takes_as_many_steps():
 
 
 def test_no_rows_reach_no_leaves():
-    assert apply(STUMP, np.empty((0, 1))).shape == (0,)
+    assert apply(STUMP, np.empty((0, 1)), None).shape == (0,)
 
 
 def test_every_row_is_walked_as_in_python():
