@@ -19,6 +19,7 @@ def effects_of(estimator: Any) -> tuple[int, ...] | None:
         return None
     n_features = estimator.n_features_in_
     names = getattr(estimator, "feature_names_in_", None)
+    categories = getattr(estimator, "categories_", None)
     if isinstance(given, Mapping):
         given = _by_index(given, names, n_features)
     if isinstance(given, str) or np.ndim(given) != 1:
@@ -28,7 +29,7 @@ def effects_of(estimator: Any) -> tuple[int, ...] | None:
     for idx, effect in enumerate(given):
         if effect not in (-1, 0, 1):
             raise ValueError(f"monotonic_cst: expected {EXPECTED}, got {effect!r} for feature {idx}.")
-        if effect != 0 and estimator.categories_ is not None and estimator.categories_[idx] is not None:
+        if effect != 0 and categories is not None and categories[idx] is not None:
             name = repr(idx if names is None else names[idx])
             raise ValueError(f"monotonic_cst: feature {name} holds categories, which have no direction; expected 0.")
     effects = tuple(int(effect) for effect in given)
