@@ -47,7 +47,14 @@ def stage_times(settings):
         problem = simulate(n_samples // settings.shrink, N_FEATURES)
         tasks = {
             loss: partial(
-                MaxMarginIntervalBoosting(n_rounds, loss=loss, margin=MARGIN, max_depth=max_depth).fit,
+                MaxMarginIntervalBoosting(
+                    n_rounds,
+                    loss=loss,
+                    margin=MARGIN,
+                    max_depth=max_depth,
+                    subsample=1.0,
+                    n_iter_no_change=None,
+                ).fit,
                 problem.X,
                 problem.y,
             )
@@ -65,12 +72,11 @@ def thread_times(settings):
     """Yield what was grown, and the seconds of two threads and of one: a tree, and boosting, for each loss."""
     tree, booster = simulate(10**6 // settings.shrink, 10), simulate(10**5 // settings.shrink, N_FEATURES)
     for loss in LOSSES:
+        options = {"loss": loss, "margin": MARGIN}
+        stages = {"max_depth": 6, "subsample": 1.0, "n_iter_no_change": None, **options}
         models = {
-            "fit, depth 8": (MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=8), tree),
-            "boost, depth 6, 10 rounds": (
-                MaxMarginIntervalBoosting(10, loss=loss, margin=MARGIN, max_depth=6),
-                booster,
-            ),
+            "fit, depth 8": (MaxMarginIntervalTree(max_depth=8, **options), tree),
+            "boost, depth 6, 10 rounds": (MaxMarginIntervalBoosting(10, **stages), booster),
         }
         for what, (model, (X, y, _)) in models.items():
             tasks = {n_jobs: partial(clone(model).set_params(n_jobs=n_jobs).fit, X, y) for n_jobs in (2, 1)}

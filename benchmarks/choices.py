@@ -5,6 +5,11 @@ rows. Printed is, for each candidate, the geometric mean over the sets of its er
 
 - ``python -m benchmarks.choices anchor --data DIR``: the anchors of trees, each with the margin and pruning that
   `MaxMarginIntervalTreeCV` chooses for it.
+- ``python -m benchmarks.choices forest --data DIR``: the anchors of forests, by out-of-bag rows.
+- ``python -m benchmarks.choices boosting --data DIR``: parameters of `MaxMarginIntervalBoosting`, one changed at a
+  time; the first are its defaults.
+- ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left out at a time.
+  Weights come from four fifths of the out-of-fold predictions and are scored on the others.
 - ``python -m benchmarks.choices xgb --data DIR``: parameters of `XGBIntervalRegressor`; the first are XGBoost's own.
 """
 
@@ -14,7 +19,19 @@ from pathlib import Path
 
 import numpy as np
 
-from marginwood import MaxMarginIntervalTreeCV
+from marginwood import (
+    CrossFittedIntervalRegressor,
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTreeCV,
+    interval_mean_squared_error,
+)
+from marginwood._base import Rows
+from marginwood._ensemble.finite import learn_fill, make_finite
+from marginwood._ensemble.library import auto_models, seeded
+from marginwood._ensemble.weights import select_weights
+from marginwood.losses import quartile_distance
+from marginwood.metrics import get_scorer
 from marginwood.model_selection import CensoringStratifiedKFold
 from marginwood.xgb import XGBIntervalRegressor
 
@@ -30,6 +47,27 @@ XGB_GRIDS = (
         "min_child_weight": (1.0, 3.0, 10.0),
         "colsample_bytree": (1.0, 0.5),
     },
+)
+FORESTS = {"a third of the features": {"max_features": 1 / 3}, "all features, leaves of 3": {"min_samples_leaf": 3}}
+# Margins are shares of the distance between the quartiles of the limits.
+BOOSTING = (
+    {},
+    {"share": 0.0},
+    {"share": 0.1},
+    {"share": 0.5},
+    {"learning_rate": 0.1},
+    {"learning_rate": 0.02},
+    {"subsample": 1.0},
+    {"subsample": 0.8},
+    {"max_depth": 2},
+    {"max_depth": 5},
+    {"max_features": 1 / 3},
+    {"min_samples_leaf": 5},
+    {"anchor": 1.0},
+    {"anchor": 3.0},
+    {"n_iter_no_change": 10},
+    {"validation_fraction": 0.1},
+    {"loss": "linear_hinge"},
 )
 LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
@@ -65,7 +103,62 @@ def xgb_errors(X, y):
     return errors
 
 
-CHOICES = {"anchor": anchor_errors, "xgb": xgb_errors}
+def forest_errors(X, y):
+    """The out-of-bag error of forests with and without anchors."""
+    errors = {}
+    for name, options in FORESTS.items():
+        for anchor in (0.0, 1.0, 3.0):
+            forest = MaxMarginIntervalForest(oob_score=True, anchor=anchor, random_state=0, **options).fit(X, y)
+            errors[f"{name}, anchor {anchor:g}"] = interval_mean_squared_error(y, forest.oob_prediction_)
+    return errors
+
+
+def boosting_errors(X, y):
+    """The cross-validated error of boosters that hold out rows of their own; it is that of five folds together."""
+    errors = {}
+    for candidate in BOOSTING:
+        options = dict(candidate)
+        if "share" in options:
+            options["margin"] = options.pop("share") * quartile_distance(y)
+        prediction = np.empty(len(y))
+        for train, test in CensoringStratifiedKFold(5).split(X, y):
+            model = MaxMarginIntervalBoosting(random_state=0, **options).fit(X[train], y[train])
+            prediction[test] = model.predict(X[test])
+        name = " ".join(f"{key}={value:.3g}" if key != "loss" else value for key, value in candidate.items())
+        errors[name or "defaults"] = interval_mean_squared_error(y, prediction)
+    return errors
+
+
+def pool_errors(X, y):
+    """The error of mixtures of all models but one, with weights from other rows than those that are scored."""
+    X = make_finite(X, learn_fill(X))
+    models = auto_models(y[np.isfinite(y).any(axis=1)], X.shape[1], len(X) * 4 // 5, None)
+    rows = Rows(X, y, np.ones(len(y)))
+    random = np.random.RandomState(0)
+    unseen = {
+        name: CrossFittedIntervalRegressor(seeded(model, random)).fit(X, y).oof_prediction_ for name, model in models
+    }
+    scorer = get_scorer("neg_interval_mean_squared_error")
+    part = random.permutation(len(y)) % 5
+    errors = {}
+    for left_out in (None, *unseen):
+        predictions = np.array([prediction for name, prediction in unseen.items() if name != left_out])
+        mixture = np.empty(len(y))
+        for number in range(5):
+            known = np.flatnonzero(part != number)
+            weights = select_weights(None, rows.take(known), predictions[:, known], scorer, weighted=False, seed=1)
+            mixture[part == number] = weights @ predictions[:, part == number]
+        errors["all models" if left_out is None else f"without {left_out}"] = interval_mean_squared_error(y, mixture)
+    return errors
+
+
+CHOICES = {
+    "anchor": anchor_errors,
+    "forest": forest_errors,
+    "boosting": boosting_errors,
+    "pool": pool_errors,
+    "xgb": xgb_errors,
+}
 
 
 def main():

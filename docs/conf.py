@@ -72,18 +72,20 @@ sphinx_gallery_conf = {
         ["plot_survival.py", "plot_nephropathy.py", "plot_mercury.py", "plot_incomes.py", "plot_penalty.py"]
     ),
     "abort_on_example_error": True,
+    "capture_repr": (),  # what is printed, and figures
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 1e9,
     "remove_config_comments": True,
     "image_srcset": ["2x"],
+    "thumbnail_size": (560, 320),
 }
 
 
 def format_helps():
     """What ``marginwood --help`` prints, and ``marginwood COMMAND --help`` by command."""
-    os.environ.update(COLUMNS="100", NO_COLOR="1")
+    os.environ.update(COLUMNS="92", NO_COLOR="1")
     parser = make_parser()
     (commands,) = (action for action in parser._actions if action.dest == "command")
     return parser.format_help(), {name: commands.choices[name].format_help() for name in COMMANDS}

@@ -10,12 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import strategies
-from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree
+from marginwood import (
+    IntervalDummyRegressor,
+    L1IntervalRegression,
+    L1IntervalRegressionCV,
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalTree,
+    load,
+    save,
+)
+from marginwood._fitted import read
 from marginwood._trees import boosting
-from marginwood.datasets import make_sine
+from marginwood.datasets import make_absolute, make_linear, make_sine
+from marginwood.export import to_sql
 from marginwood.losses import hinge_loss, optimal_constant
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*say nothing about the target:UserWarning")
@@ -34,10 +47,16 @@ rng = np.random.default_rng(0)
 weights = rng.uniform(0.5, 2.0, len(X))
 
 
+def plain(n_estimators=100, **parameters):
+    """A booster of all stages on all rows, without a margin unless one is given."""
+    parameters = {"margin": 0.0, "learning_rate": 0.1, "subsample": 1.0, "n_iter_no_change": None} | parameters
+    return MaxMarginIntervalBoosting(n_estimators, **parameters)
+
+
 @given(strategies.tree_problems(), strategies.losses, strategies.margins)
 def test_one_stage_without_shrinkage_is_the_constant_plus_the_tree_on_what_it_leaves(problem, loss, margin):
     parameters = {"loss": loss, "margin": margin, "max_depth": 3}
-    model = MaxMarginIntervalBoosting(1, learning_rate=1.0, **parameters).fit(*problem)
+    model = plain(1, learning_rate=1.0, **parameters).fit(*problem)
     constant = optimal_constant(problem.y, loss=loss, margin=margin, sample_weight=problem.sample_weight).value
     tree = MaxMarginIntervalTree(**parameters).fit(problem.X, problem.y - constant, problem.sample_weight)
     np.testing.assert_allclose(model.predict(problem.X), constant + tree.predict(problem.X), rtol=1e-9, atol=1e-9)
@@ -45,7 +64,7 @@ def test_one_stage_without_shrinkage_is_the_constant_plus_the_tree_on_what_it_le
 
 @given(strategies.tree_problems(), strategies.losses, strategies.margins, st.sampled_from([0.1, 0.7, 1.0]))
 def test_no_stage_raises_the_training_loss(problem, loss, margin, learning_rate):
-    model = MaxMarginIntervalBoosting(8, loss=loss, margin=margin, learning_rate=learning_rate).fit(*problem)
+    model = plain(8, loss=loss, margin=margin, learning_rate=learning_rate).fit(*problem)
     start = hinge_loss(problem.y, model.init_, loss=loss, margin=margin)
     losses = np.append(np.average(start, weights=problem.sample_weight), model.train_score_)
     assert (np.diff(losses) <= 1e-9 * (1 + losses[:-1])).all()
@@ -53,7 +72,7 @@ def test_no_stage_raises_the_training_loss(problem, loss, margin, learning_rate)
 
 @pytest.mark.parametrize("loss", strategies.LOSSES)
 def test_the_recorded_training_loss_is_that_of_the_staged_predictions(loss):
-    model = MaxMarginIntervalBoosting(7, loss=loss, margin=0.2, subsample=0.5, random_state=3).fit(X, y, weights)
+    model = plain(7, loss=loss, margin=0.2, subsample=0.5, random_state=3).fit(X, y, weights)
     scores = [
         np.average(hinge_loss(y, prediction, loss=loss, margin=0.2), weights=weights)
         for prediction in model.staged_predict(X)
@@ -62,7 +81,7 @@ def test_the_recorded_training_loss_is_that_of_the_staged_predictions(loss):
 
 
 def test_the_last_staged_prediction_is_the_prediction_and_the_sum_of_all_trees():
-    model = MaxMarginIntervalBoosting(9, max_features=0.5, random_state=0).fit(X, y)
+    model = plain(9, max_features=0.5, random_state=0).fit(X, y)
     stages = list(model.staged_predict(X))
     assert len(stages) == model.n_estimators_ == len(model.estimators_) == 9
     np.testing.assert_array_equal(stages[-1], model.predict(X))
@@ -72,7 +91,7 @@ def test_the_last_staged_prediction_is_the_prediction_and_the_sum_of_all_trees()
 
 
 def test_more_rows_than_a_block_are_predicted_as_one_by_one():
-    model = MaxMarginIntervalBoosting(3).fit(X, y)
+    model = plain(3).fit(X, y)
     many = np.tile(X, (40, 1))
     np.testing.assert_array_equal(model.predict(many), np.tile(model.predict(X), 40))
 
@@ -80,19 +99,19 @@ def test_more_rows_than_a_block_are_predicted_as_one_by_one():
 @pytest.mark.parametrize("parameters", [{}, {"subsample": 0.6}, {"max_features": 2}, {"n_iter_no_change": 3}])
 @pytest.mark.parametrize("random_state", [0, None])
 def test_a_warm_start_goes_on_where_it_stopped(parameters, random_state):
-    model = MaxMarginIntervalBoosting(4, warm_start=True, random_state=random_state, **parameters).fit(X, y)
+    model = plain(4, warm_start=True, random_state=random_state, **parameters).fit(X, y)
     first = list(model.estimators_)
     model.set_params(n_estimators=12).fit(X, y)
     assert model.estimators_[: len(first)] == first
     if random_state is not None:
-        whole = MaxMarginIntervalBoosting(12, random_state=random_state, **parameters).fit(X, y)
+        whole = plain(12, random_state=random_state, **parameters).fit(X, y)
         np.testing.assert_array_equal(model.predict(X), whole.predict(X))
         np.testing.assert_array_equal(model.train_score_, whole.train_score_)
         np.testing.assert_array_equal(model.validation_score_, whole.validation_score_)
 
 
 def test_a_warm_start_refuses_to_drop_stages():
-    model = MaxMarginIntervalBoosting(4, warm_start=True).fit(X, y)
+    model = plain(4, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="n_estimators: 2 is less than the 4 stages"):
         model.set_params(n_estimators=2).fit(X, y)
 
@@ -108,7 +127,7 @@ def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(monkeypatch, warm_
             with pytest.raises(KeyboardInterrupt):
                 model.fit(X, y)
 
-    model = MaxMarginIntervalBoosting(4, warm_start=warm_start, random_state=0)
+    model = plain(4, warm_start=warm_start, random_state=0)
     interrupt(model)
     with pytest.raises(NotFittedError):
         model.predict(X)
@@ -121,11 +140,11 @@ def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(monkeypatch, warm_
 @pytest.mark.parametrize("learning_rate", [30.0, 1e200, 1.7e308])
 def test_a_learning_rate_that_overflows_is_refused(learning_rate):
     with pytest.raises(ValueError, match="learning_rate: the predictions of the stages grow without bound"):
-        MaxMarginIntervalBoosting(500, learning_rate=learning_rate).fit(X, y)
+        plain(500, learning_rate=learning_rate).fit(X, y)
 
 
 def test_early_stopping_keeps_the_stages_up_to_the_best_one():
-    model = MaxMarginIntervalBoosting(300, n_iter_no_change=5, margin=0.5, learning_rate=0.3, tol=0.0, random_state=0)
+    model = plain(300, n_iter_no_change=5, margin=0.5, learning_rate=0.3, tol=0.0, random_state=0)
     model.fit(X[:80], y[:80], X_val=X[80:], y_val=y[80:])
     scores = model.validation_score_
     assert len(scores) < 300
@@ -135,9 +154,9 @@ def test_early_stopping_keeps_the_stages_up_to_the_best_one():
 
 
 def test_validation_rows_are_held_out_and_weighted():
-    model = MaxMarginIntervalBoosting(20, n_iter_no_change=50, validation_fraction=0.25, random_state=0).fit(X, y)
+    model = plain(20, n_iter_no_change=50, validation_fraction=0.25, random_state=0).fit(X, y)
     assert model.estimators_[0].tree_.n_node_samples[0] == 150 - 38
-    given_weights = MaxMarginIntervalBoosting(5).fit(X, y, X_val=X, y_val=y, sample_weight_val=weights)
+    given_weights = plain(5).fit(X, y, X_val=X, y_val=y, sample_weight_val=weights)
     assert given_weights.n_estimators_ == 5
     last = np.average(hinge_loss(y, given_weights.predict(X)), weights=weights)
     np.testing.assert_allclose(given_weights.validation_score_[-1], last)
@@ -145,7 +164,7 @@ def test_validation_rows_are_held_out_and_weighted():
 
 def test_a_tolerance_stops_earlier():
     parameters = {"n_iter_no_change": 3, "random_state": 0}
-    strict, lax = (MaxMarginIntervalBoosting(200, tol=tol, **parameters).fit(X, y) for tol in (0.0, 0.5))
+    strict, lax = (plain(200, tol=tol, **parameters).fit(X, y) for tol in (0.0, 0.5))
     assert len(lax.validation_score_) < len(strict.validation_score_)
 
 
@@ -154,7 +173,7 @@ def test_rows_of_weight_zero_count_as_absent_and_weight_two_as_twice(problem, lo
     counts = np.arange(len(problem.X)) % 3
     if not np.isfinite(problem.y[counts > 0]).any():
         return
-    model = MaxMarginIntervalBoosting(3, loss=loss, margin=margin)
+    model = plain(3, loss=loss, margin=margin)
     repeated = clone(model).fit(np.repeat(problem.X, counts, axis=0), np.repeat(problem.y, counts, axis=0))
     model.fit(problem.X, problem.y, counts)
     np.testing.assert_allclose(repeated.train_score_, model.train_score_, rtol=1e-7, atol=1e-9)
@@ -163,44 +182,44 @@ def test_rows_of_weight_zero_count_as_absent_and_weight_two_as_twice(problem, lo
 @pytest.mark.parametrize("loss", strategies.LOSSES)
 @pytest.mark.parametrize("shift", [1e6, -123.0])
 def test_shifted_targets_shift_the_predictions(loss, shift):
-    model = MaxMarginIntervalBoosting(10, loss=loss, margin=0.1)
+    model = plain(10, loss=loss, margin=0.1)
     expected = clone(model).fit(X, y).predict(X) + shift
     np.testing.assert_allclose(model.fit(X, y + shift).predict(X), expected, atol=1e-8, rtol=0)
 
 
 @pytest.mark.parametrize("loss", strategies.LOSSES)
 def test_scaled_targets_and_margins_scale_the_predictions(loss):
-    model = MaxMarginIntervalBoosting(10, loss=loss, margin=0.1).fit(X, y)
+    model = plain(10, loss=loss, margin=0.1).fit(X, y)
     scaled = clone(model).set_params(margin=0.1 * 2.0**40).fit(X, y * 2.0**40)
     np.testing.assert_allclose(scaled.predict(X), model.predict(X) * 2.0**40)
 
 
 def test_uncensored_targets_stay_uncensored_whatever_the_margin():
     exact = X[:, 0] ** 3 / 3
-    plain = MaxMarginIntervalBoosting(20).fit(X, exact)
-    np.testing.assert_array_equal(MaxMarginIntervalBoosting(20, margin=5.0).fit(X, exact).predict(X), plain.predict(X))
+    usual = plain(20).fit(X, exact)
+    np.testing.assert_array_equal(plain(20, margin=5.0).fit(X, exact).predict(X), usual.predict(X))
 
 
 def test_features_may_hold_nan_and_infinities():
     holes = X.copy()
     holes[::7, 0], holes[1::11, 1] = nan, -inf
-    model = MaxMarginIntervalBoosting(30, margin=0.1).fit(holes, y)
+    model = plain(30, margin=0.1).fit(holes, y)
     assert model.score(holes, y) > 0.8
     assert np.isfinite(model.predict(np.full((1, 5), nan))).all()
 
 
 def test_the_feature_that_matters_is_important():
-    model = MaxMarginIntervalBoosting(30, margin=0.1).fit(X, y)
+    model = plain(30, margin=0.1).fit(X, y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert model.feature_importances_.argmax() == 0
-    flat = MaxMarginIntervalBoosting(2).fit(X, np.zeros(len(X)))
+    flat = plain(2).fit(X, np.zeros(len(X)))
     np.testing.assert_array_equal(flat.feature_importances_, np.zeros(5))
 
 
 def test_a_subsample_without_any_limit_adds_nothing():
     targets = np.tile([-inf, inf], (50, 1))
     targets[0] = 1.0, 2.0
-    model = MaxMarginIntervalBoosting(5, subsample=0.1, random_state=0).fit(np.arange(50.0)[:, None], targets)
+    model = plain(5, subsample=0.1, random_state=0).fit(np.arange(50.0)[:, None], targets)
     np.testing.assert_array_equal(model.predict([[3.0]]), [1.5])
 
 
@@ -210,7 +229,7 @@ def test_a_progress_bar_appears_on_a_terminal(monkeypatch):
             return True
 
     monkeypatch.setattr("sys.stderr", Terminal())
-    MaxMarginIntervalBoosting(4, verbose=1).fit(X, y)
+    plain(4, verbose=1).fit(X, y)
     assert "4/4" in sys.stderr.getvalue()
 
 
@@ -228,31 +247,30 @@ def test_a_progress_bar_appears_on_a_terminal(monkeypatch):
 )
 def test_a_wrong_parameter_is_named(parameters, message):
     with pytest.raises(ValueError, match=message):
-        MaxMarginIntervalBoosting(**parameters).fit(X, y)
+        plain(**parameters).fit(X, y)
 
 
 def test_half_of_the_validation_data_is_refused():
     with pytest.raises(ValueError, match="X_val and y_val: expected both or neither"):
-        MaxMarginIntervalBoosting().fit(X, y, X_val=X)
+        plain().fit(X, y, X_val=X)
     with pytest.raises(ValueError, match="leaves none to train on"):
-        MaxMarginIntervalBoosting(n_iter_no_change=1, validation_fraction=0.9).fit(X[:2], y[:2])
+        plain(n_iter_no_change=1, validation_fraction=0.9).fit(X[:2], y[:2])
 
 
 @pytest.mark.filterwarnings("ignore:y. .* rows are .-inf, inf.")
 def test_rows_that_say_nothing_are_not_held_out():
     target = np.full((40, 2), [-np.inf, np.inf])
     target[::8] = X[:40:8, :1]
-    model = MaxMarginIntervalBoosting(2, n_iter_no_change=1)
+    model = plain(2, n_iter_no_change=1)
     for seed in range(10):
         assert model.set_params(random_state=seed).fit(X[:40], target).validation_score_[0] > 0
-    with pytest.raises(ValueError, match=r"validation_fraction: 0.5 of 1 samples leaves none to train on"):
-        model.set_params(validation_fraction=0.5).fit(X[:2], target[:2])
+    assert len(model.fit(X[:2], target[:2]).validation_score_) == 0  # the only row that says something is kept
 
 
 @parametrize_with_checks(
     [
-        MaxMarginIntervalBoosting(20),
-        MaxMarginIntervalBoosting(20, loss="linear_hinge", subsample=0.8, max_features=0.5, random_state=0),
+        plain(20),
+        plain(20, loss="linear_hinge", subsample=0.8, max_features=0.5, random_state=0),
     ],
     expected_failed_checks=lambda model: EXPECTED_FAILURES[model.subsample],
 )
@@ -266,15 +284,88 @@ def test_rows_without_weight_are_not_held_out():
     weights = np.zeros(len(X))
     weights[:40] = 1.0
     options = {"n_iter_no_change": 3, "validation_fraction": 0.2, "random_state": 1}
-    all_rows = MaxMarginIntervalBoosting(20, **options).fit(X, y, weights)
-    present = MaxMarginIntervalBoosting(20, **options).fit(X[:40], y[:40])
+    all_rows = plain(20, **options).fit(X, y, weights)
+    present = plain(20, **options).fit(X[:40], y[:40])
     np.testing.assert_allclose(all_rows.validation_score_, present.validation_score_, rtol=1e-12)
 
 
 def test_intervals_that_round_to_points_in_the_residuals_keep_their_margin():
     X, narrow = np.array([[0.0], [0.0], [1.0], [1.0]]), 1e-17
     y = np.array([[-narrow, narrow], [-1.0, -1.0], [-narrow, narrow], [1.0, 1.0]])
-    model = MaxMarginIntervalBoosting(30, margin=0.1, learning_rate=0.5).fit(X, y)
+    model = plain(30, margin=0.1, learning_rate=0.5).fit(X, y)
     assert np.all(np.diff(model.train_score_) <= 1e-15)
     best = MaxMarginIntervalTree(margin=0.1).fit(X, y)
     np.testing.assert_allclose(model.predict(X), best.predict(X), atol=1e-4)
+
+
+def test_the_margin_is_a_quarter_of_the_distance_between_quartiles():
+    targets = np.column_stack([np.arange(101.0), np.full(101, inf)])
+    model = MaxMarginIntervalBoosting(3, random_state=0, n_iter_no_change=None).fit(np.arange(101.0)[:, None], targets)
+    assert model.margin_ == 12.5
+    assert model.estimators_[0].margin == 12.5
+    given = MaxMarginIntervalBoosting(3, margin=12.5, random_state=0, n_iter_no_change=None)
+    given.fit(np.arange(101.0)[:, None], targets)
+    np.testing.assert_array_equal(given.predict(X[:, :1]), model.predict(X[:, :1]))
+
+
+@pytest.mark.parametrize("make", [make_sine, make_absolute, make_linear])
+def test_defaults_find_the_one_feature_of_twenty_that_matters(make):
+    features, targets = make(random_state=0)
+    fresh, hidden = make(random_state=1)
+    model = MaxMarginIntervalBoosting(random_state=0).fit(features, targets)
+    assert model.n_estimators_ < model.n_estimators
+    assert model.feature_importances_[0] > 0.7
+    assert model.score(fresh, hidden) > 0.9
+
+
+def test_stages_learn_what_the_first_model_leaves_open():
+    linear = L1IntervalRegression(alpha=0.01)
+    model = plain(5, init=linear, margin=0.1).fit(X, y, weights)
+    first = clone(linear).fit(X, y, weights)
+    np.testing.assert_array_equal(model.init_.coef_, first.coef_)
+    assert not hasattr(linear, "coef_")
+    tree = MaxMarginIntervalTree(margin=0.1, max_depth=3).fit(X, y - first.predict(X)[:, None], weights)
+    (stage, *_) = model.staged_predict(X)
+    np.testing.assert_allclose(stage, first.predict(X) + 0.1 * tree.predict(X), rtol=1e-12, atol=1e-12)
+
+
+def test_a_constant_as_first_model_is_the_default():
+    dummy = plain(9, init=IntervalDummyRegressor(margin=0.2), margin=0.2).fit(X, y, weights)
+    usual = plain(9, margin=0.2).fit(X, y, weights)
+    np.testing.assert_array_equal(dummy.predict(X), usual.predict(X))
+
+
+def test_a_line_is_learned_better_with_a_linear_first_model():
+    features, targets = make_linear(random_state=0)
+    fresh, hidden = make_linear(random_state=1)
+    usual = MaxMarginIntervalBoosting(random_state=0).fit(features, targets)
+    linear = MaxMarginIntervalBoosting(random_state=0, init=L1IntervalRegressionCV(n_alphas=20)).fit(features, targets)
+    assert linear.score(fresh, hidden) > usual.score(fresh, hidden)
+
+
+def test_a_first_model_goes_on_in_a_warm_start_and_survives_a_file(tmp_path):
+    model = plain(3, init=L1IntervalRegression(alpha=0.01), warm_start=True, random_state=0).fit(X, y)
+    first = model.init_
+    model.set_params(n_estimators=6).fit(X, y)
+    assert model.init_ is first
+    whole = plain(6, init=L1IntervalRegression(alpha=0.01), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    save(model, tmp_path / "model.mw")
+    np.testing.assert_array_equal(load(tmp_path / "model.mw").predict(X), model.predict(X))
+
+
+def test_a_first_model_that_takes_no_weights_or_no_nan_says_so():
+    pipe = make_pipeline(StandardScaler(), L1IntervalRegression())
+    with pytest.raises(ValueError, match="init: a Pipeline takes no sample_weight"):
+        plain(2, init=pipe).fit(X, y, weights)
+    assert plain(2, init=pipe).fit(X, y).score(X, y) <= 1
+    assert not get_tags(plain(init=L1IntervalRegression())).input_tags.allow_nan
+    with pytest.raises(ValueError, match="finite features"):
+        plain(2, init=L1IntervalRegression()).fit(np.where(X[0] < X, nan, X), y)
+
+
+def test_a_model_before_the_trees_is_not_exported_as_trees():
+    model = plain(2, init=L1IntervalRegression()).fit(X, y)
+    assert read(model).ensemble is None
+    with pytest.raises((TypeError, ValueError), match="MaxMarginIntervalBoosting"):
+        to_sql(model)

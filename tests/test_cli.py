@@ -363,7 +363,7 @@ def test_models_that_encode_text_are_scored_and_reported(call, saved, tmp_path, 
 
 @pytest.mark.parametrize("verb", ["tune", "benchmark"])
 def test_tune_and_benchmark_tune_with_the_default_folds_of_estimators(call, folder, monkeypatch, tmp_path, verb):
-    def tell_folds(model, *_):
+    def tell_folds(model, *_, **__):
         raise ValueError(f"{model.cv} folds")
 
     n_folds = marginwood.MaxMarginIntervalTreeCV().cv

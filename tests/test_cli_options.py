@@ -121,6 +121,12 @@ def test_a_distribution_is_learned_for_quantiles(call, train, wells):
     assert call("predict", path, wells, "--quantiles", "0.1,0.9")[1].startswith("prediction,q0.1,q0.9\n")
 
 
+def test_progress_is_not_shown_again_for_every_fold(call, wells, tmp_path):
+    forest = ["--model", "forest", "--n-estimators", 5, "--drop", "id", "site", "weight", "--out", tmp_path / "m"]
+    assert "trees: 5 of 5" in call("fit", wells, *TARGET, *forest)[2]
+    assert "trees: " not in call("fit", wells, *TARGET, *forest, "--ranges", "meets")[2]
+
+
 def test_kept_columns_come_before_the_predictions(call, train, wells):
     path, model = train("fit", *FIT)
     code, out, stderr = call("predict", path, wells, "--keep", "id", "site", "--decimals", 1)

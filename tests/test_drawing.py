@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from marginwood import MaxMarginIntervalTree
-from marginwood._drawing import Place, answer, condition, make_surface, places, show_number, surface_levels, survey
+from marginwood._drawing import (
+    Place,
+    answer,
+    condition,
+    make_surface,
+    name_value,
+    places,
+    show_number,
+    surface_levels,
+    survey,
+)
 from marginwood._fitted import Search
 from trees import chain
 
@@ -78,6 +88,21 @@ def test_a_number_has_two_decimals_or_three_significant_digits(value, shown):
 
 def test_whole_numbers_keep_their_zeros_without_decimals():
     assert [show_number(value, 0) for value in (100.0, 6.94, 0.0238)] == ["100", "7", "0.0238"]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (6.94, 6.94, 6.94, "6.94"),
+        (6.94, 6.9399999, 6.9400001, "6.94"),
+        (5, 4, 6, "5 in [4, 6]"),
+        (1, -np.inf, 1, "1 in [-inf, 1]"),
+        (0.2, 0.1, 0.1, "0.2 (its rows alone: 0.1)"),
+        (0.2, 0.3, 0.4, "0.2 (its rows alone: [0.3, 0.4])"),
+    ],
+)
+def test_a_value_is_put_beside_those_that_are_as_good_or_better_for_its_rows(value, low, high, text):
+    assert name_value(value, low, high, lambda number: show_number(number, 2)) == text
 
 
 def test_every_other_split_is_put_as_the_comparison():

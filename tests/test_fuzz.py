@@ -22,6 +22,12 @@ def test_the_first_cases_hold(case):
     fuzz.check_case(case)
 
 
+def test_light_limits_do_not_lead_a_sweep_to_limits_out_of_reach():
+    # A weight of 1e-20 is all that is active on the left of the best split, after heavier limits have left the sums;
+    # other limits lie a billion away.
+    fuzz.check_tree(fuzz.draw_problem(40014152), by_descent=False)
+
+
 def test_cases_repeat():
     for first, second in zip(fuzz.draw_problem(7), fuzz.draw_problem(7), strict=True):
         np.testing.assert_array_equal(first, second)

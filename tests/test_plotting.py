@@ -22,6 +22,7 @@ from marginwood import (
 from marginwood._core.nodes import LEAF, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
+from marginwood.distributions import turnbull
 from marginwood.metrics import get_scorer
 from marginwood.plotting import (
     plot_cost,
@@ -33,6 +34,7 @@ from marginwood.plotting import (
     plot_tree,
 )
 from marginwood.plotting._layout import end_of_nodes, lay_out
+from marginwood.plotting._tree import STRIP_HEIGHT
 from pipelines import FRAME, TARGET, fit_pipeline
 from pipelines import NAMES as TRANSFORMED
 
@@ -201,6 +203,21 @@ def test_a_cut_drawing_ends_in_dots_and_its_strips_hold_all_rows():
     assert_readable(ax)
     strip = ax.child_axes[1]
     assert len(strip.collections[0].get_segments()) == len(y)
+
+
+def test_leaves_show_the_curves_of_their_rows():
+    times = np.arange(1.0, 9.0)
+    target = from_events(times, [1, 0, 1, 1, 1, 1, 0, 1])
+    tree = MaxMarginIntervalTree(max_leaf_nodes=2).fit(times[:, np.newaxis] > 4, target)
+    ax = plot_tree(tree, times[:, np.newaxis] > 4, target, leaves="curves")
+    strip = ax.child_axes[1]
+    assert len(strip.lines) == 2
+    for line, rows in zip(strip.lines, (slice(4), slice(4, 8)), strict=True):
+        t, drawn = line.get_data()
+        expected = turnbull(target[rows]).sf((t[:-1] + t[1:]) / 2, bound="upper")
+        np.testing.assert_allclose(1 - (drawn[0] - drawn[:-1]) / STRIP_HEIGHT, expected, atol=1e-12)
+    with pytest.raises(ValueError, match="leaves: expected one of 'intervals', 'curves', got 'bars'"):
+        plot_tree(tree, leaves="bars")
 
 
 def test_every_strip_holds_the_intervals_of_its_leaf():

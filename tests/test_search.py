@@ -25,7 +25,9 @@ import marginwood._trees.forest
 from marginwood import (
     CensoringStratifiedKFold,
     IntervalCARTCV,
+    L1IntervalRegression,
     L1IntervalRegressionCV,
+    MaxMarginIntervalBoosting,
     MaxMarginIntervalBoostingCV,
     MaxMarginIntervalForest,
     MaxMarginIntervalForestCV,
@@ -446,6 +448,7 @@ def test_scores_that_are_not_numbers_do_not_end_a_path_that_gets_better():
 def test_patience_ends_the_stages_of_a_fold_and_not_those_of_the_best_estimator():
     X, y = make_problem()
     settings = {"losses": "squared_hinge", "margins": [0.0], "max_depth": 5, "learning_rate": 1.0, "cv": 3}
+    settings |= {"max_features": None, "subsample": 1.0}
     patient = MaxMarginIntervalBoostingCV(60, n_iter_no_change=None, **settings).fit(X, y)
     hasty = MaxMarginIntervalBoostingCV(60, n_iter_no_change=5, **settings).fit(X, y)
     for whole, ended in zip(split_scores(patient), split_scores(hasty), strict=True):
@@ -455,6 +458,30 @@ def test_patience_ends_the_stages_of_a_fold_and_not_those_of_the_best_estimator(
         assert set(ended[last:]) == {whole[last]}
     assert hasty.best_estimator_.n_estimators_ == hasty.best_params_["n_estimators"]
     assert hasty.best_estimator_.n_iter_no_change is None
+
+
+def test_boosting_tries_depths_and_shares_of_the_features_unless_they_are_given():
+    X, y = make_problem()
+    settings = {"losses": "squared_hinge", "margins": [0.0], "cv": 2, "random_state": 0}
+    free = MaxMarginIntervalBoostingCV(3, **settings).fit(X, y).cv_results_
+    assert set(zip(free["param_max_depth"], free["param_max_features"], strict=True)) == {
+        (depth, share) for depth in (2, 4) for share in (None, 1 / 3)
+    }
+    given = MaxMarginIntervalBoostingCV(3, max_depth=1, max_features=None, **settings).fit(X, y)
+    assert given.best_params_.keys() == {"loss", "margin", "n_estimators"}
+    assert given.best_estimator_.max_depth == 1
+
+
+def test_boosting_is_searched_behind_a_first_model():
+    X, y = make_problem()
+    first = L1IntervalRegression(alpha=0.01)
+    settings = {"losses": "squared_hinge", "margins": [0.1], "max_depth": 2, "max_features": None, "cv": 2}
+    search = MaxMarginIntervalBoostingCV(4, init=first, subsample=1.0, **settings).fit(X, y)
+    n_stages = search.best_params_["n_estimators"]
+    expected = MaxMarginIntervalBoosting(
+        n_stages, init=first, margin=0.1, max_depth=2, subsample=1.0, n_iter_no_change=None
+    ).fit(X, y)
+    np.testing.assert_array_equal(search.predict(X), expected.predict(X))
 
 
 # Folds.
@@ -732,7 +759,9 @@ def expected_failures(search):
         MaxMarginIntervalTreeCV(losses=["squared_hinge"], n_margins=2, anchors=[0.0, 1.0], cv=2),
         MaxMarginIntervalForestCV(3, losses="squared_hinge", n_margins=2, random_state=0),
         MaxMarginIntervalForestCV(3, losses="squared_hinge", margins=[0.0], cv=2, random_state=0),
-        MaxMarginIntervalBoostingCV(5, losses="squared_hinge", n_margins=2, cv=2),
+        MaxMarginIntervalBoostingCV(
+            5, losses="squared_hinge", n_margins=2, max_features=None, subsample=1.0, learning_rate=0.5, cv=2
+        ),
         L1IntervalRegressionCV(n_alphas=5, cv=3),
         IntervalCARTCV(margins=[0.0, 0.1], cv=3, random_state=0),
         TransformationTreeCV(cv=3),

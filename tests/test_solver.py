@@ -62,7 +62,7 @@ def by_descent(y, margin, loss, weights):
     """Costs and values in the way that is the last resort."""
     weights = np.ones(len(y)) if weights is None else weights
     present = np.where((weights > 0)[:, np.newaxis], y, [-inf, inf])
-    return solve_by_descent(Problem(None, present, weights, loss, margin, 0, 0))[:2]
+    return solve_by_descent(Problem(None, present, weights, loss, margin, 0, 0, 0.0))[:2]
 
 
 @given(intervals(), margins, losses)

@@ -305,19 +305,20 @@ def test_where_nothing_can_be_learned_the_library_predicts_a_constant():
 
 
 def test_the_library_follows_the_number_of_rows_and_features():
-    limits = np.arange(9.0)
-    names = [name for name, _ in auto_models(limits, 3, 100, None)]
+    intervals = np.column_stack([np.arange(9.0), np.full(9, np.inf)])
+    names = [name for name, _ in auto_models(intervals, 3, 100, None)]
     assert names[0] == "constant"
-    assert {"linear", "tree", "boosting-third"} < set(names)
-    small = dict(auto_models(limits, 1, 1, None))
-    assert not {"linear", "tree", "boosting-third"} & set(small)
+    assert {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} < set(names)
+    assert "kernel" not in dict(auto_models(intervals, 3, 10**5, None))
+    small = dict(auto_models(intervals, 1, 1, None))
+    assert not {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} & set(small)
     assert small["boosting"].margin == 1.0
-    assert dict(auto_models(limits, 3, 100, 4))["linear"].cv.get_n_splits() == 4
+    assert dict(auto_models(intervals, 3, 100, 4))["linear"].cv.get_n_splits() == 4
 
 
 def test_a_library_without_xgboost_has_no_such_model(monkeypatch):
     monkeypatch.setattr("marginwood._ensemble.library.find_spec", lambda _: None)
-    assert "xgboost" not in dict(auto_models(np.arange(9.0), 3, 100, None))
+    assert "xgboost" not in dict(auto_models(np.arange(18.0).reshape(9, 2), 3, 100, None))
 
 
 def test_groups_reach_the_searches_inside():

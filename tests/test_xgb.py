@@ -21,7 +21,7 @@ from marginwood import (
     interval_mean_squared_error,
 )
 from marginwood.datasets import make_sine
-from marginwood.export import from_dict, to_dict
+from marginwood.export import from_dict, to_dict, to_sql
 from marginwood.losses import hinge_loss, optimal_constant
 from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor
 from marginwood.xgb._data import Sample
@@ -419,8 +419,9 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 @pytest.mark.parametrize("unit", [2.0**-33, 1e-4, 3.0, 2.0**33])
 def test_the_unit_of_the_target_does_not_matter(loss, unit):
     X, y = make_sine(random_state=0)
-    model = XGBIntervalRegressor(20, loss=loss, margin=0.1, gamma=0.01, reg_alpha=0.1, n_jobs=1).fit(X, y)
-    scaled = XGBIntervalRegressor(20, loss=loss, margin=0.1 * unit, gamma=0.01, reg_alpha=0.1, n_jobs=1)
+    parameters = {"loss": loss, "learning_rate": 0.3, "max_depth": 6, "gamma": 0.01, "reg_alpha": 0.1}
+    model = XGBIntervalRegressor(20, margin=0.1, **parameters).fit(X, y)
+    scaled = XGBIntervalRegressor(20, margin=0.1 * unit, **parameters)
     assert len(np.unique(model.predict(X))) > 50
     np.testing.assert_allclose(scaled.fit(X, y * unit).predict(X) / unit, model.predict(X), atol=0.02)
 
@@ -505,6 +506,13 @@ def test_zeros_of_dense_features_are_zeros_to_predict_whatever_comes():
     assert not model.zeros_are_missing_
     many = np.tile(features, (50, 1))  # more than one block
     np.testing.assert_array_equal(model.predict(sparse.csc_array(many)), model.predict(many))
+
+
+def test_a_model_whose_zeros_are_missing_is_not_exported():
+    features, targets = thin()
+    model = regressor().fit(sparse.csr_array(features), targets)
+    with pytest.raises(ValueError, match="model: it was trained on sparse features and takes zeros for missing"):
+        to_sql(model)
 
 
 def test_sparse_features_may_be_infinite_held_out_and_saved(tmp_path):

@@ -42,10 +42,11 @@ def test_the_cluster_predicts_as_one_process_does(client, loss):
 
 
 def test_early_stopping_scores_the_rows_of_all_workers(client, tmp_path):
-    model = DaskXGBIntervalRegressor(60, n_iter_no_change=3, n_jobs=1)
+    parameters = {"learning_rate": 0.3, "max_depth": 6, "n_iter_no_change": 3, "n_jobs": 1}
+    model = DaskXGBIntervalRegressor(60, **parameters)
     held_out = {"X_val": spread(X[1500:]), "y_val": spread(y[1500:])}
     model.fit(spread(X[:1500]), spread(y[:1500]), **held_out, client=client)
-    local = XGBIntervalRegressor(60, n_iter_no_change=3, n_jobs=1)
+    local = XGBIntervalRegressor(60, **parameters)
     local.fit(X[:1500], y[:1500], X_val=X[1500:], y_val=y[1500:])
     assert model.n_estimators_ == local.n_estimators_ < 60
     np.testing.assert_allclose(model.validation_score_, local.validation_score_, rtol=1e-3)

@@ -2,7 +2,8 @@
 
 Methods of the paper choose by 10-fold cross-validation of the interval MSE; boosters by five folds, because each of
 their candidates takes as long as many trees; the forest by its out-of-bag rows. The forest chooses among 16
-candidates, every booster among 32 and the number of rounds.
+candidates, every booster among 32 and the number of rounds. "MMIT" is the tree of this package, which chooses its loss
+and its anchor as well; "boosting, defaults" and "super learner" are what a user gets who sets nothing.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,9 @@ from benchmarks.tuning import PROTOCOL
 from marginwood import (
     IntervalCARTCV,
     IntervalDummyRegressor,
+    IntervalSuperLearner,
     L1IntervalRegressionCV,
+    MaxMarginIntervalBoosting,
     MaxMarginIntervalForestCV,
     MaxMarginIntervalTreeCV,
     TransformationTreeCV,
@@ -69,7 +72,7 @@ def _transformation_tree(X, y, X_test, **settings):
 
 
 def _tree(X, y, X_test, **settings):
-    return _tuned_tree(MaxMarginIntervalTreeCV(anchors=(0.0,), **settings), X, y, X_test)
+    return _tuned_tree(MaxMarginIntervalTreeCV(**settings), X, y, X_test)
 
 
 def _tuned_tree(search, X, y, X_test):
@@ -84,6 +87,16 @@ def _forest(X, y, X_test, *, n_trees, margins, grid):
     return search.predict(X_test), search.best_params_
 
 
+def _boosting(X, y, X_test, **settings):
+    model = MaxMarginIntervalBoosting(random_state=0, **settings).fit(X, y)
+    return model.predict(X_test), {"n_estimators": model.n_estimators_}
+
+
+def _super_learner(X, y, X_test, **settings):
+    model = IntervalSuperLearner(random_state=0, **settings).fit(X, y)
+    return model.predict(X_test), {name: round(weight, 3) for name, weight in model.weights_.items()}
+
+
 def _booster(group, name, **grid):
     grid |= {"max_depth": (2, 4), "subsample": (0.5, 1.0), "max_features": SHARES}
     settings = {"booster": name, "n_rounds": 100, "learning_rate": 0.1, "cv": 5, "grid": grid}
@@ -95,8 +108,11 @@ METHODS = {
     "L1-Linear": Method("paper", _linear, {"n_margins": 7, "cv": 10}),
     "TransfoTree": Method("paper", _transformation_tree, {"cv": 10}),
     "Interval-CART": Method("paper", _cart, PROTOCOL),
-    "MMIT-L": Method("paper", _tree, {"losses": "linear_hinge", **PROTOCOL}),
-    "MMIT-S": Method("paper", _tree, {"losses": "squared_hinge", **PROTOCOL}),
+    "MMIT-L": Method("paper", _tree, {"losses": "linear_hinge", "anchors": (0.0,), **PROTOCOL}),
+    "MMIT-S": Method("paper", _tree, {"losses": "squared_hinge", "anchors": (0.0,), **PROTOCOL}),
+    "MMIT": Method("ours", _tree, PROTOCOL),
+    "super learner": Method("ours", _super_learner, {}),
+    "boosting, defaults": Method("ours", _boosting, {}),
     "forest": Method(
         "ours",
         _forest,

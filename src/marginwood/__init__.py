@@ -7,6 +7,7 @@ from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._ensemble.distributional import DistributionalIntervalRegressor
 from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._ensemble.transformed import TransformedIntervalRegressor
+from marginwood._linear.kernel import KernelIntervalRegression
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
 from marginwood._solver import optimal_costs
@@ -16,6 +17,7 @@ from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.boosting import MaxMarginIntervalBoostingCV
 from marginwood._tuning.cart import IntervalCARTCV
 from marginwood._tuning.forest import MaxMarginIntervalForestCV
+from marginwood._tuning.kernel import KernelIntervalRegressionCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.splitters import CensoringStratifiedKFold
 from marginwood._tuning.transformation import TransformationTreeCV
@@ -42,6 +44,8 @@ __all__ = [
     "IntervalCARTCV",
     "IntervalDummyRegressor",
     "IntervalSuperLearner",
+    "KernelIntervalRegression",
+    "KernelIntervalRegressionCV",
     "L1IntervalRegression",
     "L1IntervalRegressionCV",
     "MaxMarginIntervalBoosting",

@@ -30,6 +30,7 @@ __all__ = [
     "describe_value",
     "make_surface",
     "missing_note",
+    "name_value",
     "places",
     "show_labels",
     "show_number",
@@ -127,8 +128,18 @@ def show_number(value: float, decimals: int) -> str:
 
 def describe_value(node: Any, number: Callable[[float], str]) -> str:
     """Value with the interval of equally good values, if there are others."""
-    value, low, high = (number(node[field]) for field in ("value", "value_low", "value_high"))
-    return value if value == low == high else f"{value} in [{low}, {high}]"
+    return name_value(node["value"], node["value_low"], node["value_high"], number)
+
+
+def name_value(value: float, low: float, high: float, number: Callable[[float], str]) -> str:
+    """A value and the interval of those that cost its rows the least, in which an anchored one need not lie."""
+    texts = number(value), number(low), number(high)
+    if texts[0] == texts[1] == texts[2]:
+        return texts[0]
+    if low <= value <= high:
+        return f"{texts[0]} in [{texts[1]}, {texts[2]}]"
+    alone = texts[1] if texts[1] == texts[2] else f"[{texts[1]}, {texts[2]}]"
+    return f"{texts[0]} (its rows alone: {alone})"
 
 
 def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:

@@ -124,10 +124,11 @@ class Fitted(NamedTuple):
         """Its trees, or its only tree; None if it is not made of trees."""
         if self.tree is not None:
             return Ensemble([self.tree], "sum", 0.0)
-        if not hasattr(self.estimator, "aggregation"):
-            return None
+        first = getattr(self.estimator, "init_", 0.0)
+        if not hasattr(self.estimator, "aggregation") or not isinstance(first, float):
+            return None  # a model that comes before the trees is not made of them
         trees = [member.tree_ for member in self.estimator.estimators_]
-        return Ensemble(trees, self.estimator.aggregation, float(getattr(self.estimator, "init_", 0.0)))
+        return Ensemble(trees, self.estimator.aggregation, first)
 
     @property
     def categories(self) -> Any:

@@ -91,7 +91,8 @@ def optimal_costs(
     prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
 
     found = prefixes.Results(np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64))
-    if not prefixes.solve_by_walking(ranks_of, points, limits.breakpoints, weights, ranks, code, centre, found):
+    exact = sample_weight is None or prefixes.adds_exactly(weights)
+    if not prefixes.solve_by_walking(ranks_of, points, limits.breakpoints, weights, exact, ranks, code, centre, found):
         points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
         prefixes.solve_by_descent(ranks_of, points, weights, ranks, code, found)
     costs = in_units(found.costs, weight_unit, limits.exponent, 2 if loss == "squared_hinge" else 1)

@@ -57,10 +57,16 @@ def check_validation(estimator: Any, X_val: Any, y_val: Any, sample_weight_val: 
     return check_rows(X_val, y_val, sample_weight_val)
 
 
-def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows]:
-    """Split off a random share of the informative rows, for validation; rows of weight 0 count as absent."""
+def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows | None]:
+    """Split off a random share of the informative rows, for validation; rows of weight 0 count as absent.
+
+    A single informative row is not held out.
+    """
     training = training.weighted()
-    held_out = draw_held_out(np.any(np.isfinite(training.intervals), axis=1), fraction, seed)
+    candidates = np.any(np.isfinite(training.intervals), axis=1)
+    if candidates.sum() == 1:
+        return training, None
+    held_out = draw_held_out(candidates, fraction, seed)
     return training.take(~held_out), training.take(held_out)
 
 

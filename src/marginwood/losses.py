@@ -24,7 +24,7 @@ from marginwood._core.problem import Target, best_constant
 from marginwood._support.checks import check_choice, check_number
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, check_intervals, check_sample_weight
 
-__all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant"]
+__all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant", "quartile_distance"]
 
 Loss: TypeAlias = Literal["linear_hinge", "squared_hinge"]
 
@@ -50,6 +50,30 @@ def check_margin(name: str, margin: Any) -> None:
     """Raise unless an argument is a finite number that is not negative."""
     expected = f"a number >= 0 and <= {LARGEST_LIMIT:g}"
     check_number(name, margin, expected, lambda number: 0 <= number <= LARGEST_LIMIT)
+
+
+def quartile_distance(intervals: FloatArray) -> float:
+    """Return the distance between the quartiles of all finite limits: a unit for margins.
+
+    Parameters
+    ----------
+    intervals : ndarray of shape (n, 2)
+        Checked intervals, one limit of which is finite.
+
+    Returns
+    -------
+    float
+        The distance, 0 if half of the limits are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwood.losses import quartile_distance
+    >>> quartile_distance(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.inf]]))
+    2.0
+    """
+    low, high = np.quantile(intervals[np.isfinite(intervals)], [0.25, 0.75])
+    return float(high - low)
 
 
 def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:

@@ -186,7 +186,7 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
             obj=plan.objective,
             custom_metric=plan.metric,
             early_stopping_rounds=plan.patience,
-            verbose_eval=False,
+            verbose_eval=bool(plan.verbose),
         )
         self.zeros_are_missing_ = False
         scores = np.array(result["history"].get("validation", {}).get(plan.metric.name, []))

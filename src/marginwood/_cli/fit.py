@@ -16,7 +16,16 @@ from sklearn.model_selection import GroupKFold
 from marginwood._cli.chunks import add_chunks, fit_chunks
 from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
 from marginwood._cli.errors import UsageError
-from marginwood._cli.models import N_FOLDS, add_model, add_wrappers, fit_model, given_options, make_model, wrap
+from marginwood._cli.models import (
+    N_FOLDS,
+    add_model,
+    add_wrappers,
+    fit_model,
+    given_options,
+    inner_verbosity,
+    make_model,
+    wrap,
+)
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 
@@ -41,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
     if args.groups and not (args.distribution or args.ranges):
         raise UsageError("--groups matter to folds: use them with --distribution or --ranges, or with marginwood tune")
     cv = GroupKFold(N_FOLDS) if args.groups else N_FOLDS
-    model = wrap(make_model(args.model, given_options(args), verbose=int(not args.quiet)), args, cv)
+    model = wrap(make_model(args.model, given_options(args), verbose=inner_verbosity(args)), args, cv)
     check_place(args.out)
     if args.chunk_rows is not None:
         model, notes = fit_chunks(model, args)

@@ -40,6 +40,7 @@ __all__ = [
     "decimals",
     "fit_model",
     "given_options",
+    "inner_verbosity",
     "jobs",
     "make_model",
     "make_tuned",
@@ -193,12 +194,17 @@ def add_wrappers(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def inner_verbosity(args: argparse.Namespace) -> int:
+    """Whether a model shows its progress: not if there is one for each fold of something around it."""
+    return int(not (args.quiet or args.distribution or args.ranges))
+
+
 def wrap(model: Any, args: argparse.Namespace, cv: Any) -> Any:
     """The model within what the options ask for; a logarithm is outermost, so that ranges are factors."""
     if args.distribution and args.ranges:
         raise UsageError("--distribution and --ranges: expected one of them")
     if args.distribution:
-        model = DistributionalIntervalRegressor(model, cv=cv, n_jobs=args.n_jobs)
+        model = DistributionalIntervalRegressor(model, cv=cv, n_jobs=args.n_jobs, verbose=int(not args.quiet))
     if args.ranges:
         is_forest = isinstance(model, MaxMarginIntervalForest)  # it has rows that its trees did not see
         model = ConformalIntervalRegressor(

@@ -25,6 +25,7 @@ from marginwood._cli.models import (
     count,
     fit_model,
     given_options,
+    inner_verbosity,
     make_tuned,
     takes_folds,
     wrap,
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError(f"--groups cannot be set for --model {args.model}, which has no folds")
     if args.groups:
         chosen["cv"] = cv
-    model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=int(not args.quiet)), args, cv)
+    model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args)), args, cv)
     check_place(args.out)
     data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
@@ -80,4 +81,6 @@ def describe_choice(model: Any) -> str:
     else:
         stages = {"n_estimators": model.n_estimators_} if hasattr(model, "n_estimators_") else {}
         chosen = getattr(model, "best_params_", stages)
-    return ", ".join(f"{name} {value if isinstance(value, str) else f'{value:.4g}'}" for name, value in chosen.items())
+    return ", ".join(
+        f"{name} {f'{value:.4g}' if isinstance(value, int | float) else value}" for name, value in chosen.items()
+    )

@@ -41,7 +41,7 @@ class Loss(NamedTuple):
     """`code` is LINEAR or SQUARED; the slacks exceed the rounding of sums of weights and of weighted breakpoints.
 
     Active limits that weigh `least` or less in all may be nothing but rounding, and cost nothing. Breakpoints beyond
-    `reach`, on either side, belong to limits that are never active at a minimum.
+    `reach`, which is finite, on either side, belong to limits that are never active at a minimum.
     """
 
     code: int
@@ -142,10 +142,14 @@ def _is_left_of(loss, b, step, n_active, weight, total):
 
 @inlined
 def walk(points, loss, ranks, side, minimum):
-    """Move to the piece that holds the minimum, in one direction only."""
+    """Move to the piece that holds the minimum, in one direction only.
+
+    It never steps over a breakpoint beyond the reach: where light limits are all that is active, their sums may be
+    nothing but what heavy ones have rounded off, and point anywhere. Sentinels lie beyond any reach.
+    """
     low, high, n_active, weight, total, square, upper, moves = minimum
-    start, end = moves, points.shape[0] - rankset.FIRST
-    while high < end and _is_right_of(loss, points[high, 0], n_active, weight, total):
+    start = moves
+    while points[high, 0] <= loss.reach and _is_right_of(loss, points[high, 0], n_active, weight, total):
         b = points[high, 0]
         signed = points[high, 1]
         step = step_of(points, loss, high)
@@ -155,7 +159,7 @@ def walk(points, loss, ranks, side, minimum):
         moves += 1
         high = rankset.next_rank(ranks, side, low)
     if moves == start:
-        while low >= rankset.FIRST:
+        while points[low, 0] >= -loss.reach:
             b = points[low, 0]
             signed = points[low, 1]
             step = step_of(points, loss, low)

@@ -20,6 +20,7 @@ from marginwood._core.split import MOVES_PER_LIMIT
 # 2**-52 of all its values is seven standard deviations of what adds up. That may be this share of a cost.
 SHARE = 1e-9
 NOISE = (2 * 2.0**-52 / SHARE) ** 2
+LARGEST = np.finfo(np.float64).max  # prefixes may reach any limit
 VALUE_SHARE = 1e-2  # and, squared, this share of it of the distances that a value is a mean of
 
 
@@ -54,17 +55,11 @@ def rank_all(limits, breakpoints, centre, weights, ranks_of, points):
         points[rank, 1] = -weight if limit & 1 == LOWER else weight
 
 
-@inner
-def _adds_exactly(weights):
+def adds_exactly(weights):
     """Whether no sum of some of the weights rounds: they are multiples of a unit, and not too many units in all."""
-    total = 0.0
-    for i in range(weights.shape[0]):
-        total += weights[i]
-    unit = 2.0 ** np.ceil(np.log2(total) + 2) * 2.0**-52  # limits come in pairs
-    is_exact = True
-    for i in range(weights.shape[0]):
-        is_exact = is_exact and weights[i] == np.floor(weights[i] / unit) * unit
-    return is_exact
+    unit = 2.0 ** np.ceil(np.log2(weights.sum()) + 2) * 2.0**-52  # limits come in pairs
+    n_units = weights / unit
+    return bool((n_units == np.floor(n_units)).all())
 
 
 class Noise(NamedTuple):
@@ -76,10 +71,10 @@ class Noise(NamedTuple):
 
 
 @inlined
-def _more_noise(code, noise, own, products, start, added, walked):
+def _more_noise(code, noise, exact, own, products, start, added, walked):
     """The noise after a row of weight `own`, with these squares of products, was added and the minimum walked on."""
     n_steps = 2.0 + (walked.moves - start.moves)
-    weight = own + max(abs(start.weight), abs(added.weight), abs(walked.weight))
+    weight = 0.0 if exact else own + max(abs(start.weight), abs(added.weight), abs(walked.weight))
     total = max(abs(start.total), abs(added.total), abs(walked.total))
     square = max(start.square, added.square, walked.square) if code != LINEAR else 0.0
     return Noise(
@@ -94,7 +89,7 @@ def _is_certain(points, code, minimum, noise, exact, cost, centre, value):
     """Whether the sums have rounded too little to show in the minimum; weights that add exactly do not round at all."""
     if minimum.n_active == 0:
         return True
-    weight = 0.0 if exact else NOISE * noise.weight
+    weight = NOISE * noise.weight
     total = NOISE * noise.total
     square = NOISE * noise.square
     if code == LINEAR:
@@ -164,9 +159,8 @@ def _value_of(breakpoints, code, minimum, centre):
 
 
 @filling
-def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre, results):
-    """Fill the results; says whether the walking budget held."""
-    exact = _adds_exactly(weights)
+def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code, centre, results):
+    """Fill the results; says whether the walking budget held. `exact` says that the weights add up exactly."""
     ranks_of = borrow(ranks_of)
     points = borrow(points)
     breakpoints = borrow(breakpoints)
@@ -179,7 +173,7 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre
     n_samples = weights.shape[0]
     budget = MOVES_PER_LIMIT * n_ranks + 64
     n_afresh = 0
-    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
+    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, LARGEST)
     rankset.reset(ranks, n_ranks)
     minimum = hinge.empty_minimum(n_ranks)
     noise = Noise(0.0, 0.0, 0.0)
@@ -197,7 +191,7 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre
                 products += weights[i] * b * weights[i] * b
         added = minimum
         minimum = hinge.walk(points, loss, ranks, rankset.LEFT, minimum)
-        noise = _more_noise(code, noise, weights[i], products, start, added, minimum)
+        noise = _more_noise(code, noise, exact, weights[i], products, start, added, minimum)
         if minimum.n_active == 0:
             minimum = Minimum(minimum.low, minimum.high, 0, 0.0, 0.0, 0.0, 0.0, minimum.moves)
             noise = Noise(0.0, 0.0, 0.0)
@@ -221,7 +215,7 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, ranks, code, centre
 @kernel
 def solve_by_descent(ranks_of, points, weights, ranks, code, results):
     """The same in O(n log n), wherever the minimum goes; `points` hold the breakpoints as they are."""
-    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
+    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, LARGEST)
     costs = borrow(results.costs)
     values = borrow(results.values)
     moves = borrow(results.moves)

@@ -97,6 +97,8 @@ def scaled(weights):
     Equal weights are then all 1, beside zeros, and their sums are exact.
     """
     largest = weights.max()
+    if weights.min() == largest:
+        return np.ones(len(weights)), float(largest)
     if ((weights == largest) | (weights == 0)).all():
         return (weights > 0).astype(np.float64), float(largest)
     exponent = int(np.frexp(largest)[1]) - 1
@@ -104,11 +106,16 @@ def scaled(weights):
 
 
 def in_units(costs, weight_unit, exponent, power):
-    """Costs in the units of weights and targets; raises if they are beyond the largest number."""
+    """Costs in the units of weights and targets, in place; raises if they are beyond the largest number."""
     mantissa, weight_exponent = np.frexp(weight_unit)
+    exponent = int(weight_exponent) + power * exponent
     with np.errstate(over="ignore", under="ignore"):
-        costs = np.ldexp(costs * mantissa, int(weight_exponent) + power * exponent)
-    if not np.isfinite(costs).all():
+        if abs(exponent) < 1000:
+            costs *= np.ldexp(mantissa, exponent)  # ten times faster than np.ldexp of them all
+        else:
+            costs *= mantissa
+            np.ldexp(costs, exponent, out=costs)
+    if not np.isfinite(costs.max()):
         raise ValueError(
             "y: the cost is beyond the largest number, 1.8e308: limits lie so far apart, or weights are so large. "
             "Divide y or sample_weight by a constant."
@@ -127,11 +134,19 @@ def best_constant(limits, weights, loss):
     return best._replace(value=value, low=low, high=high, cost=float(cost))
 
 
-def subsample(orders, limits, weights):
+def subsample(orders, limits, weights, team=None):
     """Orders and limits of the samples of positive weight; the arguments stay as they are."""
     n_kept = np.count_nonzero(weights)
     kept_orders = np.empty((len(orders), n_kept), dtype=np.int32)
-    keep_orders(orders, weights, kept_orders)
+
+    def keep(features):
+        for one in features:
+            keep_orders(orders[one], weights, kept_orders[one])
+
+    if team is None:
+        keep([slice(None)])
+    else:
+        team.map(keep, [slice(feature, feature + 1) for feature in range(len(orders))])
     kept, breakpoints = np.empty_like(limits.in_order), np.empty_like(limits.breakpoints)
     n_limits = keep_limits(limits.in_order, limits.breakpoints, weights, kept, breakpoints)
     return kept_orders, limits._replace(in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits])
@@ -172,7 +187,7 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     nodes = _grow(start, root_of(problem, seed), team)
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
-    nodes["impurity"] = in_units(nodes["impurity"], weight_unit, limits.exponent, power)
+    in_units(nodes["impurity"], weight_unit, limits.exponent, power)
     nodes["weighted_n_node_samples"] *= weight_unit
     for field in ("value", "value_low", "value_high"):
         nodes[field] = np.ldexp(nodes[field], limits.exponent)

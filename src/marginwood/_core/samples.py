@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import rankset
-from marginwood._core.hinge import LINEAR, LOWER, SQUARED, Minimum
+from marginwood._core.hinge import LINEAR, LOWER, SQUARED, UPPER, Minimum
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
 from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST
@@ -25,6 +25,8 @@ SAMPLE_DTYPE = np.dtype(
 # Limits lighter than this share of the heaviest, or of all, are lost in sums that heavy ones have passed through.
 LIGHT = 1e-7
 LIGHT_IN_ALL = 1e-11
+# So many limits are looked at together where the first of a kind is searched.
+BLOCK = 4096
 
 
 class Spread(NamedTuple):
@@ -94,12 +96,20 @@ def contested(limits):
     return first, last
 
 
+def _first_of(limits, kind):
+    """Where the first limit of a kind is; their number if there is none. Most often it is in the first block."""
+    for start in range(0, len(limits), BLOCK):
+        is_kind = (limits[start : start + BLOCK] & 1) == kind
+        if is_kind.any():
+            return start + int(np.argmax(is_kind))
+    return len(limits)
+
+
 def centre_of(limits, breakpoints):
     """The breakpoint in the middle of the range that is contested; 0 without any limit."""
-    is_lower = (limits & 1) == LOWER
     n_limits = len(limits)
-    first = n_limits if is_lower.all() else int(np.argmin(is_lower))
-    last = n_limits - int(np.argmax(is_lower[::-1])) if is_lower.any() else 0
+    first = _first_of(limits, UPPER)
+    last = n_limits - _first_of(limits[::-1], LOWER)
     return float(breakpoints[min((first + last) // 2, n_limits - 1)]) if n_limits > 0 else 0.0
 
 

@@ -15,30 +15,30 @@ from sklearn.model_selection import GroupKFold
 
 from marginwood._base import LARGEST_SEED
 from marginwood._baselines.dummy import IntervalDummyRegressor
-from marginwood._trees.boosting import MaxMarginIntervalBoosting
+from marginwood._trees.boosting import MARGIN, MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._tuning.kernel import KernelIntervalRegressionCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.splitters import N_SPLITS
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.intervals import FloatArray
+from marginwood.losses import quartile_distance
 from marginwood.xgb import XGBIntervalRegressor
 
 __all__ = ["auto_models", "check_models", "seeded"]
 
-# Shares of the distance between the quartiles of the limits.
-WIDE_MARGIN = 0.25
-NARROW_MARGIN = 0.1
+NARROW_MARGIN = 0.1  # of the distance between the quartiles of the limits
 THIRD = 1 / 3
+MANY_ROWS = 10_000  # beyond, the smooth model takes longer than all others together
 
 
-def auto_models(limits: FloatArray, n_features: int, n_rows: int, n_groups: int | None) -> list[tuple[str, Any]]:
-    """The library for targets with these finite limits.
+def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: int | None) -> list[tuple[str, Any]]:
+    """The library for these informative intervals.
 
     `n_rows` and `n_groups` are those of the smallest training fold; without groups the latter is None.
     """
-    low, high = np.quantile(limits, [0.25, 0.75])
-    wide, narrow = (float(share * (high - low)) for share in (WIDE_MARGIN, NARROW_MARGIN))
-    boosting: dict[str, Any] = {"learning_rate": 0.05, "subsample": 0.5, "n_iter_no_change": 30}
+    distance = quartile_distance(intervals)
+    wide, narrow = MARGIN * distance, NARROW_MARGIN * distance
     n_splits = min(N_SPLITS, n_rows if n_groups is None else n_groups)
     cv = n_splits if n_groups is None else GroupKFold(max(n_splits, 2))
     models: dict[str, Any] = {
@@ -48,7 +48,9 @@ def auto_models(limits: FloatArray, n_features: int, n_rows: int, n_groups: int 
     }
     if n_splits >= 2:
         models["tree"] = MaxMarginIntervalTreeCV(losses="squared_hinge", margins=(0.0, narrow, wide), cv=cv)
-    models["boosting"] = MaxMarginIntervalBoosting(600, margin=wide, max_depth=3, **boosting)
+    models["boosting"] = MaxMarginIntervalBoosting(margin=wide)
+    if n_splits >= 2 and n_rows <= MANY_ROWS:
+        models["kernel"] = KernelIntervalRegressionCV(margins=(wide,), cv=cv)
     if find_spec("xgboost"):
         models["xgboost"] = XGBIntervalRegressor(
             600,
@@ -61,11 +63,12 @@ def auto_models(limits: FloatArray, n_features: int, n_rows: int, n_groups: int 
         )
     if n_splits >= 2:
         models["linear"] = L1IntervalRegressionCV(n_alphas=30, tol=1e-5, cv=cv)
-    models["boosting-depth2"] = MaxMarginIntervalBoosting(600, margin=narrow, max_depth=2, **boosting)
+        # Its folds mix groups: a booster hands none on to its first model, of which only the penalty is at stake.
+        first = L1IntervalRegressionCV(margins=(wide,), n_alphas=30, tol=1e-5, cv=n_splits)
+        models["boosting-linear"] = MaxMarginIntervalBoosting(margin=wide, init=first)
+    models["boosting-depth2"] = MaxMarginIntervalBoosting(margin=narrow, max_depth=2)
     if n_features > 1:
-        models["boosting-third"] = MaxMarginIntervalBoosting(
-            600, margin=wide, max_depth=3, max_features=THIRD, **boosting
-        )
+        models["boosting-third"] = MaxMarginIntervalBoosting(margin=wide, max_features=THIRD)
     return list(models.items())
 
 

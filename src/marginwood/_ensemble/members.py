@@ -19,6 +19,7 @@ from marginwood._base import Rows, check_features, check_outer_features
 from marginwood._ensemble.checkpoint import Checkpoint, Piece
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
 from marginwood._support.threads import check_stopped, run_in_threads
+from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.intervals import FloatArray, IntArray
 
@@ -43,7 +44,12 @@ class Finished(NamedTuple):
 
 
 def takes_finite_only(estimator: Any) -> bool:
-    """Whether an estimator refuses NaN and is simple: one that holds others, such as a pipeline, sees X as it is."""
+    """Whether an estimator refuses NaN and is simple: one that holds others, such as a pipeline, sees X as it is.
+
+    A booster is what its first model is.
+    """
+    if isinstance(estimator, MaxMarginIntervalBoosting):
+        return estimator.init is not None and takes_finite_only(estimator.init)
     is_simple = not any("__" in name for name in estimator.get_params())
     return is_simple and not get_tags(estimator).input_tags.allow_nan
 

@@ -67,8 +67,9 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
     ----------
     models : "auto" or list of (str, estimator), default="auto"
         Names and models, in the order in which they are trained. "auto" is the best constant, `L1IntervalRegressionCV`,
-        `MaxMarginIntervalTreeCV`, two forests, three boosters and, if XGBoost is installed, `XGBIntervalRegressor`,
-        with settings that suit the data.
+        `MaxMarginIntervalTreeCV`, two forests, four boosters (one starts from the linear model),
+        `KernelIntervalRegressionCV` up to 10,000 rows and, if XGBoost is installed, `XGBIntervalRegressor`, with
+        settings that suit the data.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds are those of
         `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are cross-fitted too if there are groups
@@ -217,12 +218,11 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         self, rows: Rows, splits: list[tuple[IntArray, IntArray]], groups: Any, seed: int
     ) -> list[Member]:
         if isinstance(self.models, str) and self.models == AUTO:
-            limits = rows.informative().intervals
             n_rows = min(len(train) for train, _ in splits)
             n_groups = None
             if groups is not None:
                 n_groups = min(len(np.unique(np.asarray(groups)[train])) for train, _ in splits)
-            models = auto_models(limits[np.isfinite(limits)], rows.X.shape[1], n_rows, n_groups)
+            models = auto_models(rows.informative().intervals, rows.X.shape[1], n_rows, n_groups)
         else:
             models = check_models(self.models)
         random = np.random.RandomState(seed)

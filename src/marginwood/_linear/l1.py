@@ -250,9 +250,9 @@ class PenaltyPath(Path):
         return model
 
 
-def check_finite_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+def check_finite_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = True) -> Any:
     """X as a float64 array, or as a sparse matrix by rows, of finite numbers."""
-    X = check_features(estimator, X, reset=reset, accept_sparse=True)
+    X = check_features(estimator, X, reset=reset, accept_sparse=accept_sparse)
     advice = (
         "A linear model needs finite features: impute them (sklearn.impute.SimpleImputer), drop these columns, or "
         "use MaxMarginIntervalTree, which takes both."

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from marginwood._base import (
     BLOCK,
@@ -20,8 +20,7 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._categories import count_categories
-from marginwood._effects import effects_of
-from marginwood._support.checks import check_count, check_number, check_positive
+from marginwood._support.checks import check_choice, check_count, check_number, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows, make_team
@@ -36,30 +35,34 @@ from marginwood._validation import (
     hold_out,
 )
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import Loss, optimal_constant
+from marginwood.losses import Loss, optimal_constant, quartile_distance
 
 __all__ = ["MaxMarginIntervalBoosting"]
+
+AUTO = "auto"
+MARGIN = 0.25  # of the distance between the quartiles of the limits, where it is "auto"
 
 
 class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     """Boosted maximum margin interval trees.
 
-    The first prediction is the best constant. Each stage grows a tree on the residual intervals
-    ``(lower - F, upper - F)``, F being the prediction so far, with the same loss and margin, and adds `learning_rate`
-    times its prediction. Splits are exact, as those of `MaxMarginIntervalTree`. Without `subsample` and with
-    a `learning_rate` of at most 1 no stage raises the training loss.
+    The first prediction is the best constant, or that of another model. Each stage grows a tree on the residual
+    intervals ``(lower - F, upper - F)``, F being the prediction so far, with the same loss and margin, and adds
+    `learning_rate` times its prediction. Splits are exact, as those of `MaxMarginIntervalTree`. The defaults suit most
+    data: small steps on half of the rows, as many as a fifth of the rows, which is held out, asks for.
 
     Parameters
     ----------
-    n_estimators : int, default=100
+    n_estimators : int, default=1000
         Number of stages; with early stopping the largest number.
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square.
-    margin : float, default=0.0
+    margin : float or "auto", default="auto"
         How far inside its interval a prediction should lie, in units of the target. Rows with
-        ``lower == upper`` have no margin.
-    learning_rate : float, default=0.1
-        Factor of each stage. A smaller one needs more stages.
+        ``lower == upper`` have no margin. "auto" is a quarter of the distance between the quartiles of the limits.
+    learning_rate : float, default=0.05
+        Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no anchor, no stage raises
+        the training loss.
     max_depth : int, default=3
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -67,8 +70,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     min_samples_leaf : int or float, default=1
         Fewest samples of a leaf; a float is a share of all samples.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
-        How many features to try in each node, drawn at random; None for all.
-    subsample : float, default=1.0
+        How many features to try in each node, drawn at random; None for all. Where few features matter, a draw
+        loses them.
+    subsample : float, default=0.5
         Share of the rows that each stage draws, without replacement.
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
@@ -78,10 +82,13 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
         For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
-    n_iter_no_change : int, default=None
+    init : estimator, default=None
+        A model of intervals for the first prediction, such as `L1IntervalRegressionCV`: the stages learn what it leaves
+        open. None for the best constant.
+    n_iter_no_change : int, default=30
         Stop when the validation loss has not fallen for this many stages, and keep the stages up to the best one. None
         for all stages.
-    validation_fraction : float, default=0.1
+    validation_fraction : float, default=0.2
         Share of the rows to hold out as validation data. Only with `n_iter_no_change`, and if `fit` is
         not given validation data.
     tol : float, default=1e-4
@@ -99,9 +106,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     Attributes
     ----------
     estimators_ : list of MaxMarginIntervalTree
-        The trees. Their values are multiplied by the learning rate: the prediction is `init_` plus their sum.
-    init_ : float
-        The first prediction: the best constant.
+        The trees. Their values are multiplied by the learning rate: the prediction is the first one plus their sum.
+    init_ : float or estimator
+        The first prediction: the best constant, or the fitted copy of `init`.
+    margin_ : float
+        The margin, in units of the target.
     n_estimators_ : int
         Number of stages that are kept.
     train_score_ : ndarray
@@ -110,7 +119,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         Mean validation loss after each stage that was grown: the loss without margin, so that models of different
         margins compare. Empty without validation data.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the total decrease of the cost by the splits of each feature.
+        Share of the total decrease of the cost by the splits of each feature; `init` does not count.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -123,7 +132,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     >>> from marginwood import MaxMarginIntervalBoosting
     >>> from marginwood.datasets import make_sine
     >>> X, y = make_sine(random_state=0)
-    >>> model = MaxMarginIntervalBoosting(margin=0.2, n_iter_no_change=10, random_state=0).fit(X, y)
+    >>> model = MaxMarginIntervalBoosting(random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.8
     True
     """
@@ -131,28 +140,31 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     path_parameter = "n_estimators"
 
     aggregation = "sum"  # how the trees' predictions become one, beside `init_`
-    init_: float
+    init_: Any
+    margin_: float
     estimators_: list[MaxMarginIntervalTree]
     _seed: int
+    _n_rows: int
 
     @hint(BOOSTER_NAMES)
     def __init__(
         self,
-        n_estimators: int = 100,
+        n_estimators: int = 1000,
         *,
         loss: Loss = "squared_hinge",
-        margin: float = 0.0,
-        learning_rate: float = 0.1,
+        margin: float | str = "auto",
+        learning_rate: float = 0.05,
         max_depth: int | None = 3,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         max_features: int | float | str | None = None,
-        subsample: float = 1.0,
+        subsample: float = 0.5,
         anchor: float = 0.0,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
-        n_iter_no_change: int | None = None,
-        validation_fraction: float = 0.1,
+        init: Any = None,
+        n_iter_no_change: int | None = 30,
+        validation_fraction: float = 0.2,
         tol: float = 1e-4,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -171,6 +183,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.anchor = anchor
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
+        self.init = init
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
         self.tol = tol
@@ -213,7 +226,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         MaxMarginIntervalBoosting
             The fitted model.
         """
-        rules = self._rules()
+        self._rules()
         is_resumed = self.warm_start and hasattr(self, "estimators_")
         X = check_features(self, X, reset=not is_resumed)
         training = check_rows(X, y, sample_weight)
@@ -221,32 +234,51 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
-        rules = rules._replace(monotonic_cst=effects_of(self))
         training = training.weighted()
-        init, kept = (self.init_, self.estimators_) if is_resumed else (self._best_constant(training), [])
+        if not is_resumed:
+            self._start(training)
+        kept = self.estimators_ if is_resumed else []
         with make_team(self.n_jobs, training.X) as team:
             rows = SortedRows(training, count_categories(self.categories_), team=team)
-            trees, train_score, validation_score = self._boost(rows, rules, validation, init, kept, seed)
+            trees, train_score, validation_score = self._boost(rows, validation, kept, seed)
         if validation is not None and self.n_iter_no_change is not None:
             del trees[np.argmin(validation_score) + 1 :]
-        self.init_ = init
         self.estimators_ = trees
         self._seed = seed
+        self._n_rows = len(X)
         self.train_score_ = np.array(train_score)
         self.validation_score_ = np.array(validation_score)
         self.n_estimators_ = len(trees)
         return self
 
-    def _best_constant(self, training: Rows) -> float:
-        _, intervals, weight = training
-        return optimal_constant(intervals, loss=self.loss, margin=self.margin, sample_weight=weight).value
+    def _start(self, training: Rows) -> None:
+        """Find the margin and the first prediction."""
+        intervals, weight = training.intervals, training.weight
+        is_auto = isinstance(self.margin, str)
+        self.margin_ = MARGIN * quartile_distance(intervals) if is_auto else float(self.margin)
+        if self.init is None:
+            best = optimal_constant(intervals, loss=self.loss, margin=self.margin_, sample_weight=weight)
+            self.init_ = best.value
+            return
+        if self.categories_ is not None or effects_of(self) is not None:
+            raise ValueError("init: expected None beside categories and monotone effects, which it would not obey.")
+        weighted = {}
+        if has_fit_parameter(self.init, "sample_weight"):
+            weighted["sample_weight"] = weight
+        elif (weight != weight[0]).any():
+            raise ValueError(f"init: a {type(self.init).__name__} takes no sample_weight, and rows differ in theirs.")
+        self.init_ = clone(self.init).fit(training.X, intervals, **weighted)
+
+    def _first(self, X: FloatArray) -> float | FloatArray:
+        """The prediction before the first stage: one number, or one for every row."""
+        if isinstance(self.init_, float):
+            return self.init_
+        return np.asarray(self.init_.predict(X), dtype=np.float64)
 
     def _boost(
         self,
         rows: SortedRows,
-        rules: Rules,
         validation: Rows | None,
-        init: float,
         kept: list[MaxMarginIntervalTree],
         seed: int,
     ) -> tuple[list[MaxMarginIntervalTree], list[float], list[float]]:
@@ -255,12 +287,13 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             raise ValueError(
                 f"n_estimators: {self.n_estimators} is less than the {len(kept)} stages that warm_start keeps."
             )
-        fitted = Fitted(rows.rows, init, self.margin)
-        held_out = None if validation is None else Fitted(validation, init, 0.0)
+        fitted = Fitted(rows.rows, self._first(rows.X), self.margin_)
+        held_out = None if validation is None else Fitted(validation, self._first(validation.X), 0.0)
         trees: list[MaxMarginIntervalTree] = []
         train_score: list[float] = []
         validation_score: list[float] = []
         with progress_bar("stages", self.n_estimators, verbose=self.verbose) as advance:
+            rules = self._rules(self.margin_)._replace(monotonic_cst=effects_of(self))
             for tree in grow_stages(self, rows, rules, fitted, seed, kept):
                 trees.append(tree)
                 train_score.append(fitted.mean_loss(self.loss))
@@ -278,7 +311,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             return False
         return min(scores[-patience:]) >= (1 - self.tol) * min(scores[:-patience])
 
-    def _rules(self) -> Rules:
+    def _rules(self, margin: float | None = None) -> Rules:
+        """The rules of a stage, checked; the margin is that of the estimator unless it is given."""
+        if margin is None and isinstance(self.margin, str):
+            check_choice("margin", self.margin, [AUTO])
+            margin = 0.0
         check_early_stopping(self.n_iter_no_change, self.validation_fraction)
         check_count("n_estimators", self.n_estimators, 1)
         check_positive("learning_rate", self.learning_rate)
@@ -286,7 +323,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         check_number("tol", self.tol, "a number >= 0 and < 1", lambda share: 0 <= share < 1)
         return Rules(
             loss=self.loss,
-            margin=self.margin,
+            margin=self.margin if margin is None else margin,  # type: ignore[arg-type]
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
@@ -312,7 +349,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            `init_` plus the sum of the trees' predictions.
+            The first prediction plus the sum of the trees' predictions.
         """
         check_is_fitted(self)
         X = check_features(self, X)
@@ -339,10 +376,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         yield from self._staged(check_features(self, X))
 
     def _staged(self, X: FloatArray) -> Iterator[FloatArray]:
+        first = self._first(X)
         total = np.zeros(len(X))
         for tree in self.estimators_:
             total += tree.tree_.predict(X)
-            yield self.init_ + total
+            yield first + total
 
     def apply(self, X: Any) -> IntArray:
         """Find the leaf of every row in every tree.
@@ -368,3 +406,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         decreases = [tree.tree_.compute_feature_importances(normalize=False) for tree in self.estimators_]
         total = np.sum(decreases, axis=0)
         return total / total.sum() if total.sum() > 0 else total
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.init is not None:
+            tags.input_tags.allow_nan = get_tags(self.init).input_tags.allow_nan
+        return tags

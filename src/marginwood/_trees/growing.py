@@ -143,7 +143,7 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
         limits = rows.target.at(margin)
     else:
         weight = weight * draw
-        orders, limits = subsample(rows.orders, rows.limits_at(margin), weight)
+        orders, limits = subsample(rows.orders, rows.limits_at(margin), weight, rows.team)
         if not len(limits.in_order):
             # Nothing is known of the rows drawn: the best constant of all rows.
             return grow(rows, rules._replace(min_samples_split=len(weight) + 1), seed)

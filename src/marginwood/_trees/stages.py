@@ -27,12 +27,16 @@ __all__ = ["Fitted", "StagePath", "grow_stages"]
 
 
 class Fitted:
-    """Rows and what the stages so far predict for them, counted from the first prediction, `init`."""
+    """Rows and what the stages so far predict for them, counted from the first prediction, `init`.
 
-    def __init__(self, data: Rows, init: float, margin: float) -> None:
+    That is one number, or one for every row.
+    """
+
+    def __init__(self, data: Rows, init: float | FloatArray, margin: float) -> None:
         self.X, intervals, self.weight = data
-        self.centred = self.residual = intervals - init
-        self.starts = breakpoints(intervals, margin) - init
+        first = np.reshape(init, (-1, 1))
+        self.centred = self.residual = intervals - first
+        self.starts = breakpoints(intervals, margin) - first
         self.prediction = np.zeros(len(self.X))
         self.total_weight = self.weight.sum()
 
@@ -94,20 +98,21 @@ class StagePath(Path):
         self._rows = rows
         self._booster = copy.copy(booster)
         self._booster.n_features_in_ = rows.X.shape[1]
-        self._booster.init_ = booster._best_constant(rows.rows)
+        self._booster._start(rows.rows)
         self._booster.estimators_ = []
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
         """The predictions after every stage."""
         booster = self._booster
         seed = check_random_state(booster.random_state).randint(1, LARGEST_SEED)
-        fitted = Fitted(self._rows.rows, booster.init_, booster.margin)
+        fitted = Fitted(self._rows.rows, booster._first(self._rows.X), booster.margin_)
+        first = booster._first(X)
         total = np.zeros(len(X))
         booster.estimators_ = []
-        for tree in grow_stages(booster, self._rows, booster._rules(), fitted, seed):
+        for tree in grow_stages(booster, self._rows, booster._rules(booster.margin_), fitted, seed):
             booster.estimators_.append(tree)
             total += tree.tree_.predict(X)
-            yield booster.init_ + total
+            yield first + total
 
     def model(self, step: int) -> Any:
         """The booster of the first stages."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,11 @@ from marginwood.intervals import FloatArray
 from marginwood.losses import LOSSES
 
 __all__ = ["MaxMarginIntervalBoostingCV"]
+
+AUTO = "auto"
+# What is tried of parameters that are "auto".
+DEPTHS = (2, 4)
+SHARES = (None, 1 / 3)
 
 
 class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
@@ -41,17 +46,17 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         Number of margins if they are "auto".
     grid : dict, default=None
         Further parameters and the values to try, as ``{"max_depth": (2, 4), "subsample": (0.5, 1.0)}``.
-    learning_rate : float, default=0.1
+    learning_rate : float, default=0.05
         Factor of each stage.
-    max_depth : int, default=3
-        Depth of the trees; None for no bound.
+    max_depth : int or "auto", default="auto"
+        Depth of the trees; None for no bound, "auto" to try 2 and 4.
     min_samples_split : int or float, default=2
         Fewest samples of a node that may be split; a float is a share of the tree's rows.
     min_samples_leaf : int or float, default=1
         Fewest samples of a leaf; a float is a share of the tree's rows.
-    max_features : int, float, {"sqrt", "log2"} or None, default=None
-        How many features to try in each node, drawn at random; None for all.
-    subsample : float, default=1.0
+    max_features : int, float, {"sqrt", "log2", "auto"} or None, default="auto"
+        How many features to try in each node, drawn at random; None for all, "auto" to try all and a third of them.
+    subsample : float, default=0.5
         Share of the rows that each stage draws, without replacement.
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
@@ -61,6 +66,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
         For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+    init : estimator, default=None
+        A model of intervals for the first prediction, fitted for every candidate and fold; None for the best constant.
     n_iter_no_change : int, default=30
         Stop growing the stages of a fold when its score has not risen for this many of them; None for never.
     random_state : int, RandomState instance or None, default=None
@@ -133,15 +140,16 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         margins: Any = "auto",
         n_margins: int = 7,
         grid: dict[str, Any] | None = None,
-        learning_rate: float = 0.1,
-        max_depth: int | None = 3,
+        learning_rate: float = 0.05,
+        max_depth: int | str | None = AUTO,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
-        max_features: int | float | str | None = None,
-        subsample: float = 1.0,
+        max_features: int | float | str | None = AUTO,
+        subsample: float = 0.5,
         anchor: float = 0.0,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
+        init: Any = None,
         n_iter_no_change: int | None = 30,
         random_state: Any = None,
         cv: Any = 5,
@@ -165,6 +173,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         self.anchor = anchor
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
+        self.init = init
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.cv = cv
@@ -180,20 +189,27 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
         n_stages = check_count("n_estimators", self.n_estimators, 1)
+        axes: dict[str, Sequence[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
+        given: dict[str, Any] = {}
+        for name, tried in (("max_depth", DEPTHS), ("max_features", SHARES)):
+            value = getattr(self, name)
+            if isinstance(value, str) and value == AUTO:
+                axes[name] = tried
+            else:
+                given[name] = value
         booster = MaxMarginIntervalBoosting(
             n_estimators=self.n_estimators,
             learning_rate=self.learning_rate,
-            max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
             subsample=self.subsample,
             anchor=self.anchor,
+            init=self.init,
             n_iter_no_change=self.n_iter_no_change,
             random_state=seed,
             **self._of_features(),
+            **given,
         )
-        axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
         return self._make_grid(booster, axes, np.arange(1, n_stages + 1))
 
     def _refit_params(self) -> dict[str, Any]:

@@ -28,6 +28,11 @@ def read_any_ensemble(model: Any) -> tuple[Fitted, Ensemble]:
     fitted = read(model, expected=EXPECTED)
     if not hasattr(fitted.estimator, "booster_"):
         return read_ensemble(model)
+    if fitted.estimator.zeros_are_missing_:
+        raise ValueError(
+            "model: it was trained on sparse features and takes zeros for missing, which other programs do not. Train "
+            "it on X.toarray() to export it; marginwood.save keeps it as it is."
+        )
     learner = json.loads(bytes(fitted.estimator.booster_.save_raw("json")))["learner"]
     booster = learner["gradient_booster"]
     if booster["name"] != "gbtree" or any(map(has_categories, booster["model"]["trees"])):

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import show_labels
+from marginwood._drawing import name_value, show_labels
 from marginwood._fitted import read_tree
 from marginwood._support.text import one_line
 from marginwood._trees.table import IntervalTree
@@ -86,9 +86,8 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         conditions = " and ".join(map(str, self.conditions)) or "always"
-        value, low, high = f"{self.value:g}", f"{self.low:g}", f"{self.high:g}"
-        others = "" if value == low == high else f" in [{low}, {high}]"
-        return f"{conditions}: {value}{others}, samples: {self.n_samples}"
+        value = name_value(self.value, self.low, self.high, lambda number: f"{number:g}")
+        return f"{conditions}: {value}, samples: {self.n_samples}"
 
 
 def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:

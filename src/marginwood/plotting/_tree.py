@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import Place, answer, condition, describe_value, show_number
+from marginwood._drawing import Place, answer, condition, describe_value, show_number, survival_steps
 from marginwood._fitted import Fitted, read_tree
-from marginwood._support.checks import check_count
+from marginwood._support.checks import check_choice, check_count
 from marginwood._trees.table import IntervalTree
+from marginwood.distributions import turnbull
 from marginwood.intervals import FloatArray, IntArray, check_intervals
 from marginwood.plotting._canvas import (
     COLORMAP,
@@ -18,6 +19,7 @@ from marginwood.plotting._canvas import (
     INTERVAL,
     MOST_VECTORS,
     PREDICTION,
+    SECOND,
     make_axes,
     pyplot,
     shorten,
@@ -64,6 +66,7 @@ def plot_tree(
     X: Any = None,
     y: Any = None,
     *,
+    leaves: str = "intervals",
     feature_names: Any = None,
     max_depth: int | None = None,
     decimals: int = 2,
@@ -85,6 +88,9 @@ def plot_tree(
         Rows to show beside their leaves, of the training data or of others; of a pipeline, before its steps.
     y : array-like, default=None
         Their intervals, in any form that `fit` accepts.
+    leaves : {"intervals", "curves"}, default="intervals"
+        What to show of the rows of a leaf: their intervals, or the probability that a value is greater, from 1 down to
+        0, as :func:`~marginwood.distributions.turnbull` estimates it (Kaplan-Meier of right-censored rows).
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -110,10 +116,11 @@ def plot_tree(
     7
     """
     plt = pyplot()
+    check_choice("leaves", leaves, DRAWERS)
     fitted, table = read_tree(tree)
     names = [shorten(name) for name in fitted.feature_names(feature_names)]
     decimals = check_count("decimals", decimals, 0)
-    leaves, intervals = _check_rows(fitted, table, X, y)
+    leaf_idx, intervals = _check_rows(fitted, table, X, y)
     layout = lay_out(table, max_depth)
     texts = [_describe(table, place, names, fitted.categories, decimals) for place in layout.places]
     branches = [answer(table, place) for place in layout.places]
@@ -123,8 +130,10 @@ def plot_tree(
     _draw_branches(drawing, branches)
     _draw_boxes(drawing, texts, colors.to_rgba(value))
     _draw_scale(drawing, colors)
-    if leaves is not None and intervals is not None:
-        _draw_strips(drawing, tree_width, table.nodes, end_of_nodes(table, layout)[leaves], intervals)
+    if leaf_idx is not None and intervals is not None:
+        strip = _make_strips(drawing, tree_width, table.nodes, intervals)
+        DRAWERS[leaves](drawing, strip, end_of_nodes(table, layout)[leaf_idx], intervals)
+        _mark_values(drawing, strip, table.nodes)
     return drawing.ax
 
 
@@ -236,35 +245,16 @@ def _draw_scale(drawing: Drawing, colors: Any) -> None:
     drawing.write(PADDING, bottom + 0.2, "value", FONT_SIZE - 1)
 
 
-def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, intervals: FloatArray) -> None:
-    """Beside every end, on one axis of target values, the intervals of its rows, its value and its optimal interval."""
+def _make_strips(drawing: Drawing, left: float, nodes: Any, intervals: FloatArray) -> Any:
+    """One axis of target values, with room beside every end."""
     layout = drawing.layout
     scale = drawing.scale
     ends = np.flatnonzero(layout.is_end)
     height = len(ends) * ROW
     start = left + 3 * ELBOW
     strip = drawing.ax.inset_axes((start, FOOT, STRIP_WIDTH, height), transform=drawing.ax.transData)
-    shown = nodes[layout.node_idx[ends]]
-    limits = np.append(intervals[np.isfinite(intervals)], shown["value"])
-    low, high = _widen(limits.min(), limits.max(), 0.04)
-    order = np.lexsort((intervals[:, 1], intervals[:, 0], end))
-    intervals = intervals[order]
-    end = end[order]
-    sizes = np.bincount(end, minlength=len(layout.row))
-    n_rows = sizes[end]
-    place = np.arange(len(end)) - (np.cumsum(sizes) - sizes)[end]
-    y = drawing.middle[end] + STRIP_HEIGHT * ((place + 0.5) / n_rows - 0.5)
-    is_exact = intervals[:, 0] == intervals[:, 1]
-    widths = np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows[~is_exact]) * scale
-    style = {"color": INTERVAL, "rasterized": len(end) > MOST_VECTORS}
-    strip.hlines(y[~is_exact], *np.clip(intervals[~is_exact].T, low, high), linewidth=widths, capstyle="round", **style)
-    strip.plot(intervals[is_exact, 0], y[is_exact], "o", markersize=2.2 * scale, markeredgewidth=0, **style)
-    optimum = np.clip([shown["value_low"], shown["value_high"]], low, high)
-    strip.barh(drawing.middle[ends], optimum[1] - optimum[0], STRIP_HEIGHT, optimum[0], color=PREDICTION, alpha=0.25)
-    half = STRIP_HEIGHT / 2 + 0.02
-    top, bottom = drawing.middle[ends] - half, drawing.middle[ends] + half
-    strip.vlines(shown["value"], top, bottom, color=PREDICTION, linewidth=1.6 * scale)
-    strip.set(xlim=(low, high), ylim=(FOOT, FOOT + height), yticks=[], facecolor="none")
+    limits = np.append(intervals[np.isfinite(intervals)], nodes["value"][layout.node_idx[ends]])
+    strip.set(xlim=_widen(limits.min(), limits.max(), 0.04), ylim=(FOOT, FOOT + height), yticks=[], facecolor="none")
     strip.spines[["left", "top", "right"]].set_visible(False)
     strip.tick_params(labelsize=(FONT_SIZE - 1) * scale, length=2 * scale, pad=2 * scale)
     strip.locator_params(axis="x", nbins=5)
@@ -272,6 +262,51 @@ def _draw_strips(drawing: Drawing, left: float, nodes: Any, end: IntArray, inter
     from_x = drawing.left[ends] + drawing.width[ends]
     y = drawing.middle[ends]
     drawing.ax.hlines(y, from_x, start, color=FAINT, linewidth=0.6 * scale, linestyle=":", zorder=0)
+    return strip
+
+
+def _draw_intervals(drawing: Drawing, strip: Any, end: IntArray, intervals: FloatArray) -> None:
+    """The intervals of the rows of every end."""
+    low, high = strip.get_xlim()
+    order = np.lexsort((intervals[:, 1], intervals[:, 0], end))
+    intervals = intervals[order]
+    end = end[order]
+    sizes = np.bincount(end, minlength=len(drawing.layout.row))
+    n_rows = sizes[end]
+    place = np.arange(len(end)) - (np.cumsum(sizes) - sizes)[end]
+    y = drawing.middle[end] + STRIP_HEIGHT * ((place + 0.5) / n_rows - 0.5)
+    is_exact = intervals[:, 0] == intervals[:, 1]
+    widths = np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows[~is_exact]) * drawing.scale
+    style = {"color": INTERVAL, "rasterized": len(end) > MOST_VECTORS}
+    strip.hlines(y[~is_exact], *np.clip(intervals[~is_exact].T, low, high), linewidth=widths, capstyle="round", **style)
+    strip.plot(intervals[is_exact, 0], y[is_exact], "o", markersize=2.2 * drawing.scale, markeredgewidth=0, **style)
+
+
+def _draw_curves(drawing: Drawing, strip: Any, end: IntArray, intervals: FloatArray) -> None:
+    """The survival curve of the rows of every end; shaded where they do not determine it."""
+    informative = np.isfinite(intervals).any(axis=1)
+    for number in np.unique(end[informative]):
+        estimate = turnbull(intervals[informative & (end == number)])
+        t, *curves = survival_steps(estimate, *strip.get_xlim())
+        bottom = drawing.middle[number] - STRIP_HEIGHT / 2
+        least, greatest = (bottom + STRIP_HEIGHT * curve for curve in curves)
+        strip.fill_between(t, bottom, least, step="post", color=SECOND, alpha=0.15, linewidth=0)
+        strip.fill_between(t, least, greatest, step="post", color=INTERVAL, alpha=0.5, linewidth=0)
+        strip.step(t, greatest, where="post", color=SECOND, linewidth=1.0 * drawing.scale)
+
+
+def _mark_values(drawing: Drawing, strip: Any, nodes: Any) -> None:
+    """The value and the optimal interval of every end."""
+    ends = np.flatnonzero(drawing.layout.is_end)
+    middle = drawing.middle[ends]
+    shown = nodes[drawing.layout.node_idx[ends]]
+    low, high = np.clip([shown["value_low"], shown["value_high"]], *strip.get_xlim())
+    strip.barh(middle, high - low, STRIP_HEIGHT, low, color=PREDICTION, alpha=0.25)
+    half = STRIP_HEIGHT / 2 + 0.02
+    strip.vlines(shown["value"], middle - half, middle + half, color=PREDICTION, linewidth=1.6 * drawing.scale)
+
+
+DRAWERS = {"intervals": _draw_intervals, "curves": _draw_curves}
 
 
 def _widen(low: float, high: float, share: float) -> tuple[float, float]:

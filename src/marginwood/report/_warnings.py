@@ -100,6 +100,9 @@ def _n_training_rows(model: Any, trees: list[IntervalTree]) -> int | None:
     for rows in ("_intervals", "oof_prediction_", "residuals_"):
         if hasattr(model, rows):
             return len(getattr(model, rows))
+    # A booster holds rows out and draws from the others, so its first tree does not know how many there were.
+    if hasattr(model, "_n_rows"):
+        return int(model._n_rows)
     return int(trees[0].n_node_samples[0]) if trees else None
 
 

@@ -56,9 +56,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
-    learning_rate : float, default=0.3
+    learning_rate : float, default=0.1
         Factor of each tree.
-    max_depth : int, default=6
+    max_depth : int, default=2
         Depth of the trees; None for no bound.
     min_child_weight : float, default=1.0
         Least sum of curvatures in a leaf; a row that has a loss adds about its weight.
@@ -139,8 +139,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         *,
         loss: Loss | IntervalObjective = "squared_hinge",
         margin: float = 0.0,
-        learning_rate: float = 0.3,
-        max_depth: int | None = 6,
+        learning_rate: float = 0.1,
+        max_depth: int | None = 2,
         min_child_weight: float = 1.0,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,

@@ -1,0 +1,331 @@
+"""A smooth model for interval labels: squared hinge loss with a margin in the space of a Gaussian kernel.
+
+The prediction is a weighted sum of *bumps*, Gaussian functions of the distance to some training rows, the *landmarks*.
+Its *roughness* is its squared norm in the kernel's space. With all rows as landmarks that is kernel ridge regression,
+on intervals; with fewer it is Nystroem's approximation.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._base import BLOCK, IntervalRegressorMixin, Rows, all_or_nothing, check_rows, units_of
+from marginwood._linear.features import standardise
+from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
+from marginwood._paths import Path
+from marginwood._support.checks import check_count, check_number, check_positive
+from marginwood.intervals import FloatArray
+from marginwood.losses import breakpoints, check_loss, optimal_constant
+
+__all__ = ["KernelIntervalRegression"]
+
+MAX_ROUNDS = 100
+LEAST_STEP = 1e-4
+LEAST_ALPHA = 1e-12  # with less, rounding decides
+# Directions of the kernel's space whose share is less are rounding.
+LEAST_SHARE = 1e-10
+
+
+class _Point(NamedTuple):
+    """Weights of the directions of the kernel's space, an intercept, and what they predict and cost."""
+
+    weights: FloatArray
+    intercept: float
+    prediction: FloatArray
+    cost: float
+
+
+class _Problem(NamedTuple):
+    """``sum_i weight_i * hinges_i(design_i @ weights + intercept) + alpha * weights @ weights`` is to be minimised.
+
+    The weights of the rows sum up to 1.
+    """
+
+    design: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    weight: FloatArray
+
+    def at(self, weights: FloatArray, intercept: float, alpha: float) -> _Point:
+        """The point with these weights and intercept."""
+        prediction = self.design @ weights + intercept
+        below = np.maximum(self.lower - prediction, 0.0)
+        above = np.maximum(prediction - self.upper, 0.0)
+        cost = self.weight @ (below**2 + above**2) + alpha * (weights @ weights)
+        return _Point(weights, intercept, prediction, float(cost))
+
+    def minimise(self, point: _Point, alpha: float) -> _Point:
+        """Newton's steps, halved until the cost falls.
+
+        Between breakpoints the cost is quadratic, so once a whole step leaves the same limits violated it has reached
+        the minimum.
+        """
+        point = self.at(point.weights, point.intercept, alpha)
+        for _ in range(MAX_ROUNDS):
+            below = point.prediction < self.lower
+            above = point.prediction > self.upper
+            weights, intercept = self._minimum_of_piece(point, below, above, alpha)
+            step = 1.0
+            while True:
+                moved = self.at(
+                    point.weights + step * (weights - point.weights),
+                    point.intercept + step * (intercept - point.intercept),
+                    alpha,
+                )
+                if moved.cost <= point.cost or step < LEAST_STEP:
+                    break
+                step /= 2
+            if not moved.cost < point.cost:
+                return point
+            is_same = np.array_equal(moved.prediction < self.lower, below)
+            is_same &= np.array_equal(moved.prediction > self.upper, above)
+            point = moved
+            if is_same and step == 1.0:
+                return point
+        return point
+
+    def _minimum_of_piece(self, point: _Point, below: Any, above: Any, alpha: float) -> tuple[FloatArray, float]:
+        """Where the quadratic of the limits that are violated at a point is least."""
+        active = self.weight * (below.astype(np.float64) + above)
+        rows = np.flatnonzero(active)
+        if not len(rows):
+            return np.zeros_like(point.weights), point.intercept
+        ends = np.where(below[rows], self.lower[rows], 0.0) + np.where(above[rows], self.upper[rows], 0.0)
+        design = np.column_stack([np.ones(len(rows)), self.design[rows]])
+        matrix = design.T @ (active[rows, np.newaxis] * design)
+        diagonal = np.arange(1, len(matrix))
+        matrix[diagonal, diagonal] += alpha
+        found = solve(matrix, design.T @ (self.weight[rows] * ends), assume_a="pos")
+        return found[1:], float(found[0])
+
+
+class _Task(NamedTuple):
+    """A problem, its landmarks, and how to bring its solutions back to units of the data."""
+
+    problem: _Problem
+    start: float
+    mean: FloatArray
+    deviation: FloatArray
+    landmarks: FloatArray
+    directions: FloatArray
+    centre: float
+    scale: float
+
+    def solve(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights of the bumps and intercepts for falling penalties, each solved from the one before."""
+        point = self.problem.at(np.zeros(self.directions.shape[1]), self.start, float(alphas[0]))
+        coefs = np.empty((len(alphas), len(self.landmarks)))
+        intercepts = np.empty(len(alphas))
+        for step, alpha in enumerate(alphas.tolist()):
+            point = self.problem.minimise(point, alpha)
+            coefs[step] = self.scale * (self.directions @ point.weights)
+            intercepts[step] = self.centre + self.scale * point.intercept
+        return coefs, intercepts
+
+
+class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
+    """Smooth model of a Gaussian kernel, with squared hinge loss, a margin and a penalty of roughness.
+
+    It minimises the mean of the samples' losses plus ``alpha`` times the squared norm of the prediction in the kernel's
+    space; the intercept is not penalised. A sample's loss is the squared distance of its prediction from
+    ``[lower + margin, upper - margin]``. Where features carry a smooth signal together, it is nearer to it than trees;
+    far from all rows it predicts the intercept.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-3
+        The penalty of roughness, at least 1e-12.
+    length_scale : float, default=1.0
+        How far a row's influence reaches, as a share of the root mean squared distance between two rows, over the
+        square root of 2.
+    margin : float, default=0.0
+        How far inside its interval a prediction should lie, in units of the target. Rows with
+        ``lower == upper`` have no margin.
+    n_components : int, default=100
+        Most landmarks; with more rows they are drawn at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed of that draw.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_landmarks, n_features_in_)
+        The landmarks, standardised.
+    dual_coef_ : ndarray of shape (n_landmarks,)
+        Weights of their bumps.
+    intercept_ : float
+        The prediction far from all rows.
+    mean_ : ndarray of shape (n_features_in_,)
+        Means of the features.
+    deviation_ : ndarray of shape (n_features_in_,)
+        Their standard deviations; infinite for constant features, which do not count.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names that are all strings.
+
+    See Also
+    --------
+    KernelIntervalRegressionCV : Chooses `alpha`, `length_scale` and `margin` by cross-validation.
+
+    Examples
+    --------
+    >>> from marginwood import KernelIntervalRegression
+    >>> from marginwood.datasets import make_sine
+    >>> X, y = make_sine(random_state=0)
+    >>> model = KernelIntervalRegression(margin=0.2).fit(X[:, :1], y)
+    >>> round(model.score(X[:, :1], y), 2)
+    0.99
+    """
+
+    path_parameter = "alpha"
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1e-3,
+        length_scale: float = 1.0,
+        margin: float = 0.0,
+        n_components: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.length_scale = length_scale
+        self.margin = margin
+        self.n_components = n_components
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelIntervalRegression:
+        """Find the weights of the bumps.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, all finite.
+        y : array-like of shape (n_samples, 2)
+            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight 0 count as absent.
+
+        Returns
+        -------
+        KernelIntervalRegression
+            The fitted model.
+        """
+        check_number("alpha", self.alpha, f"a number >= {LEAST_ALPHA:g}", lambda alpha: alpha >= LEAST_ALPHA)
+        rows = check_rows(check_finite_features(self, X, reset=True, accept_sparse=False), y, sample_weight)
+        task = self._make_task(rows)
+        coefs, intercepts = task.solve(np.array([self.alpha], dtype=np.float64))
+        self._keep(task, coefs[0], intercepts[0])
+        return self
+
+    def _keep(self, task: _Task, coef: FloatArray, intercept: float) -> None:
+        self.landmarks_ = task.landmarks
+        self.mean_ = task.mean
+        self.deviation_ = task.deviation
+        self.dual_coef_ = coef
+        self.intercept_ = float(intercept)
+
+    def _make_task(self, rows: Rows) -> _Task:
+        check_loss("squared_hinge", self.margin)
+        check_positive("length_scale", self.length_scale)
+        n_landmarks = check_count("n_components", self.n_components, 1)
+        rows = rows.informative()
+        weight = rows.weight / rows.weight.sum()
+        _, (mean, deviation) = standardise(rows.X, weight)
+        Z = _apply(rows.X, mean, deviation)
+        landmarks = Z
+        if len(landmarks) > n_landmarks:
+            drawn = check_random_state(self.random_state).permutation(len(landmarks))[:n_landmarks]
+            landmarks = landmarks[np.sort(drawn)]
+        shares, vectors = np.linalg.eigh(self._bumps(landmarks, landmarks))
+        counts = shares > LEAST_SHARE * shares[-1]
+        directions = vectors[:, counts] / np.sqrt(shares[counts])
+        starts = breakpoints(rows.intervals, self.margin)
+        centre, scale = units_of(starts)
+        scale = max(scale, LEAST_SCALE)
+        best = optimal_constant(rows.intervals, margin=self.margin, sample_weight=rows.weight).value
+        lower, upper = np.ascontiguousarray((starts - centre).T / scale)
+        problem = _Problem(self._bumps(Z, landmarks) @ directions, lower, upper, weight)
+        return _Task(problem, (best - centre) / scale, mean, deviation, landmarks, directions, centre, scale)
+
+    def _bumps(self, Z: FloatArray, landmarks: FloatArray) -> FloatArray:
+        """The bump of every landmark at every row of standardised features."""
+        unit = 2 * self.length_scale**2 * Z.shape[1]
+        bumps: FloatArray = np.exp(-cdist(Z, landmarks, "sqeuclidean") / unit)
+        return bumps
+
+    @staticmethod
+    def _prepare(rows: Rows) -> Rows:
+        return rows
+
+    def _fit_path(self, rows: Rows, values: FloatArray) -> RoughnessPath:
+        return RoughnessPath(self, self._make_task(rows), values)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the weighted sum of the bumps, and the intercept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictions.
+        """
+        check_is_fitted(self)
+        X = check_finite_features(self, X, accept_sparse=False)
+        return self._combine(X, self.dual_coef_) + self.intercept_
+
+    def _combine(self, X: FloatArray, coefs: FloatArray) -> FloatArray:
+        """Sums of bumps for one or several lists of weights, block by block of rows."""
+        blocks = []
+        for start in range(0, len(X), BLOCK):
+            Z = _apply(X[start : start + BLOCK], self.mean_, self.deviation_)
+            blocks.append(self._bumps(Z, self.landmarks_) @ coefs.T)
+        return np.concatenate(blocks)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+def _apply(X: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Standardised features; a difference may exceed the largest double, a half cannot."""
+    Z: FloatArray = (X / 2 - mean / 2) / (deviation / 2)
+    return Z
+
+
+class RoughnessPath(Path):
+    """The solutions for falling penalties."""
+
+    def __init__(self, estimator: KernelIntervalRegression, task: _Task, alphas: FloatArray) -> None:
+        super().__init__(alphas, np.arange(len(alphas)))
+        self._estimator = copy.copy(estimator)
+        self._coefs, self._intercepts = task.solve(alphas)
+        self._estimator._keep(task, self._coefs[-1], self._intercepts[-1])
+        self._estimator.n_features_in_ = len(task.mean)
+
+    def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
+        """The predictions for every penalty."""
+        yield from (self._estimator._combine(X, self._coefs) + self._intercepts).T
+
+    def model(self, step: int) -> KernelIntervalRegression:
+        """The estimator with one of the solutions."""
+        model = copy.copy(self._estimator)
+        model.alpha = self.values[step]
+        model.dual_coef_ = self._coefs[step]
+        model.intercept_ = float(self._intercepts[step])
+        return model
