@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.paper import accuracy, functions, moves, report, statistics
+from benchmarks.paper import accuracy, functions, growth, moves, report, statistics, when
 from benchmarks.paper.data import DataSet, data_sets
 from benchmarks.paper.methods import METHODS, Method, quick_methods
 from benchmarks.paper.table import Piece, Table, fingerprint
@@ -216,3 +216,41 @@ def test_a_directory_gives_files_and_folders_with_their_folds(tmp_path):
 def test_a_directory_without_data_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="--data: expected a directory"):
         data_sets(tmp_path)
+
+
+def test_growth_counts_moves_and_fits_an_exponent(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(growth, "SIZES", (100, 300, 1000))
+    growth.main(["--out", str(tmp_path), "--largest", "1000"])
+    rows = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(growth.LOSSES) * len(growth.FAMILIES)
+    for loss, _, moves_per_limit, exponent, error in rows:
+        assert 0 < float(moves_per_limit) < 2
+        assert abs(float(exponent)) < 0.5
+        assert float(error) > 0
+        if loss.strip() == "linear hinge":
+            assert float(moves_per_limit) <= 1
+    assert (tmp_path / "growth.png").stat().st_size > 0
+
+
+def test_a_power_law_is_fitted_as_it_is():
+    lines = [
+        {"loss": "linear_hinge", "family": "normal", "n": str(n), "mean": repr(0.5 * n**0.25)} for n in (10, 100, 1000)
+    ]
+    ((loss, family, last, slope, error),) = growth.fits(lines)
+    assert (loss, family) == ("linear_hinge", "normal")
+    assert (last, slope, error) == pytest.approx((0.5 * 1000**0.25, 0.25, 0.0), abs=1e-6)
+
+
+def test_when_varies_one_thing_and_compares_with_cart(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(when, "BASE", when.BASE | {"n": 40, "p": 1})
+    monkeypatch.setattr(when, "SEARCH", {"cv": 2, "n_margins": 2})
+    monkeypatch.setattr(when, "VARIED", {"open": (0.0, 0.5), "open above": (0.5,)})
+    when.main(["--out", str(tmp_path), "--seeds", "2"])
+    printed = capsys.readouterr().out
+    assert printed.count("error against Interval-CART") == 2
+    assert (tmp_path / "when.png").stat().st_size > 0
+    X, y, fresh, truth = when.simulate(0, **when.setting("open above", 1.0))
+    assert X.shape == (40, 1)
+    assert np.isinf(y[:, 1]).all()
+    assert np.isfinite(y[:, 0]).all()
+    np.testing.assert_allclose(truth, np.sin(fresh[:, 0]))

@@ -355,6 +355,18 @@ def test_plots_and_partial_dependence_read_the_mixture():
     assert plot_partial_dependence(model, X, [0]) is not None
 
 
+def test_the_table_is_drawn_with_weights_and_scores():
+    from marginwood.plotting import plot_leaderboard
+
+    model = learn([CONSTANT, TREE], FAR_X, FAR_Y)
+    ax = plot_leaderboard(model)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["tree", "constant"]
+    assert [bar.get_width() for bar in ax.patches] == [1.0, 0.0]
+    assert [text.get_text() for text in ax.texts] == [f"score {score:.4g}" for score in model.leaderboard_.scores]
+    with pytest.raises(TypeError, match="model: expected an IntervalSuperLearner, got MaxMarginIntervalTree"):
+        plot_leaderboard(clone(TREE[1]).fit(X, Y))
+
+
 @pytest.fixture
 def fake_clock(monkeypatch):
     """A clock that tests move; fits of the model "slow" move it by an hour and never end."""

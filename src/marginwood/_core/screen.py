@@ -102,6 +102,9 @@ def fill(room, order, start, stop, samples, points, loss, minimum, mu):
     for i in range(GROUP * n_groups):
         totals[i] = 0.0
     for row in range(start, stop):
+        ahead = np.int64(order[min(row + PREFETCH_DISTANCE, stop - 1)] & SAMPLE_MASK)
+        prefetch(samples, ahead)
+        prefetch(pulls, ahead * n_groups * GROUP)
         sample = samples[order[row] & SAMPLE_MASK]
         at = n_groups * (order[row] & SAMPLE_MASK)
         x, y, c, d = _violations(sample, mu)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
     BLOCK,
@@ -20,12 +20,13 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._categories import count_categories
+from marginwood._effects import effects_of
 from marginwood._support.checks import check_choice, check_count, check_number, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows, make_team
 from marginwood._trees.rules import Rules
-from marginwood._trees.stages import Fitted, StagePath, grow_stages
+from marginwood._trees.stages import Fitted, StagePath, first_prediction, grow_stages
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._validation import (
     BOOSTER_NAMES,
@@ -35,7 +36,7 @@ from marginwood._validation import (
     hold_out,
 )
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import Loss, optimal_constant, quartile_distance
+from marginwood.losses import Loss, quartile_distance
 
 __all__ = ["MaxMarginIntervalBoosting"]
 
@@ -253,21 +254,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
 
     def _start(self, training: Rows) -> None:
         """Find the margin and the first prediction."""
-        intervals, weight = training.intervals, training.weight
         is_auto = isinstance(self.margin, str)
-        self.margin_ = MARGIN * quartile_distance(intervals) if is_auto else float(self.margin)
-        if self.init is None:
-            best = optimal_constant(intervals, loss=self.loss, margin=self.margin_, sample_weight=weight)
-            self.init_ = best.value
-            return
-        if self.categories_ is not None or effects_of(self) is not None:
-            raise ValueError("init: expected None beside categories and monotone effects, which it would not obey.")
-        weighted = {}
-        if has_fit_parameter(self.init, "sample_weight"):
-            weighted["sample_weight"] = weight
-        elif (weight != weight[0]).any():
-            raise ValueError(f"init: a {type(self.init).__name__} takes no sample_weight, and rows differ in theirs.")
-        self.init_ = clone(self.init).fit(training.X, intervals, **weighted)
+        self.margin_ = MARGIN * quartile_distance(training.intervals) if is_auto else float(self.margin)
+        self.init_ = first_prediction(self, training)
 
     def _first(self, X: FloatArray) -> float | FloatArray:
         """The prediction before the first stage: one number, or one for every row."""
@@ -276,11 +265,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         return np.asarray(self.init_.predict(X), dtype=np.float64)
 
     def _boost(
-        self,
-        rows: SortedRows,
-        validation: Rows | None,
-        kept: list[MaxMarginIntervalTree],
-        seed: int,
+        self, rows: SortedRows, validation: Rows | None, kept: list[MaxMarginIntervalTree], seed: int
     ) -> tuple[list[MaxMarginIntervalTree], list[float], list[float]]:
         """Walk through the stages that are there and grow more, until there are enough or validation says stop."""
         if len(kept) > self.n_estimators:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import LARGEST_SEED, Rows
 from marginwood._paths import Path
@@ -21,9 +23,9 @@ from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.intervals import LARGEST_LIMIT, FloatArray
-from marginwood.losses import Loss, breakpoints, hinge_loss
+from marginwood.losses import Loss, breakpoints, hinge_loss, optimal_constant
 
-__all__ = ["Fitted", "StagePath", "grow_stages"]
+__all__ = ["Fitted", "StagePath", "first_prediction", "grow_stages"]
 
 
 class Fitted:
@@ -52,6 +54,22 @@ class Fitted:
         """Weighted mean of the loss."""
         losses = hinge_loss(self.starts, self.prediction, loss=loss)
         return float((self.weight * losses).sum() / self.total_weight)
+
+
+def first_prediction(booster: Any, training: Rows) -> Any:
+    """The best constant at the margin of a booster, or its `init`, fitted."""
+    _, intervals, weight = training
+    if booster.init is None:
+        return optimal_constant(intervals, loss=booster.loss, margin=booster.margin_, sample_weight=weight).value
+    known = getattr(booster.categorical_features, "categories", getattr(booster, "categories_", None))
+    if known is not None or booster.monotonic_cst is not None:
+        raise ValueError("init: expected None beside categories and monotonic_cst, which it would not obey.")
+    weighted = {}
+    if has_fit_parameter(booster.init, "sample_weight"):
+        weighted["sample_weight"] = weight
+    elif (weight != weight[0]).any():
+        raise ValueError(f"init: a {type(booster.init).__name__} takes no sample_weight, and rows differ in theirs.")
+    return clone(booster.init).fit(training.X, intervals, **weighted)
 
 
 def grow_stages(

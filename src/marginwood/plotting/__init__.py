@@ -4,7 +4,7 @@ Every function draws into `ax`, or into a new figure of pyplot, and returns the 
 """
 
 from marginwood.plotting._curves import plot_quantiles, plot_survival, plot_turnbull
-from marginwood.plotting._models import plot_importances, plot_partial_dependence
+from marginwood.plotting._models import plot_importances, plot_leaderboard, plot_partial_dependence
 from marginwood.plotting._scores import plot_calibration, plot_roc
 from marginwood.plotting._targets import plot_cost, plot_intervals
 from marginwood.plotting._tree import plot_tree
@@ -15,6 +15,7 @@ __all__ = [
     "plot_cost",
     "plot_importances",
     "plot_intervals",
+    "plot_leaderboard",
     "plot_margin_heatmap",
     "plot_partial_dependence",
     "plot_pruning_path",

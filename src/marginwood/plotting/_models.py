@@ -12,7 +12,7 @@ from marginwood._fitted import read
 from marginwood._support.checks import check_count
 from marginwood.plotting._canvas import INTERVAL, SECOND, make_axes, pyplot, shorten
 
-__all__ = ["plot_importances", "plot_partial_dependence"]
+__all__ = ["plot_importances", "plot_leaderboard", "plot_partial_dependence"]
 
 
 def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, ax: Any = None) -> Any:
@@ -65,6 +65,48 @@ def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, 
         ax.legend(frameon=False, loc="lower right")
     ax.set_yticks(places, [shorten(names[idx]) for idx in top], parse_math=False)
     ax.set(xlim=(0, None), ylim=(len(top) - 0.5, -0.5), xlabel="share of the decrease of the cost")
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def plot_leaderboard(model: Any, *, ax: Any = None) -> Any:
+    """Draw the weights of a super learner's models as bars, the best model first, with their scores.
+
+    Parameters
+    ----------
+    model : IntervalSuperLearner
+        A fitted super learner, or a pipeline that ends in one.
+    ax : matplotlib axes, default=None
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        `ax`, or the axes of the new figure.
+
+    Examples
+    --------
+    >>> from marginwood import IntervalDummyRegressor, IntervalSuperLearner, MaxMarginIntervalTree
+    >>> from marginwood.datasets import make_sine
+    >>> from marginwood.plotting import plot_leaderboard
+    >>> models = [("constant", IntervalDummyRegressor()), ("tree", MaxMarginIntervalTree(max_depth=4))]
+    >>> ax = plot_leaderboard(IntervalSuperLearner(models, random_state=0).fit(*make_sine(random_state=0)))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['tree', 'constant']
+    """
+    pyplot()
+    estimator = read(model).estimator
+    if not hasattr(estimator, "leaderboard_"):
+        raise TypeError(f"model: expected an IntervalSuperLearner, got {type(estimator).__name__}.")
+    table = estimator.leaderboard_
+    places = np.arange(len(table.names))
+    ax = make_axes(ax, figsize=(7, 0.8 + 0.28 * len(places)))
+    ax.barh(places, table.weights, height=0.7, color=INTERVAL)
+    for place, weight, score in zip(places, table.weights, table.scores, strict=True):
+        text = "not finished in time" if np.isnan(score) else f"score {score:.4g}"
+        ax.annotate(text, (weight, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small")
+    ax.set_yticks(places, [shorten(name) for name in table.names], parse_math=False)
+    ax.set(xlim=(0, 1.25 * max(table.weights)), ylim=(len(places) - 0.5, -0.5), xlabel="weight in the mixture")
     ax.tick_params(axis="y", length=0)
     return ax
 
