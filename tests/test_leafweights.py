@@ -2,11 +2,19 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import marginwood
-from marginwood import MaxMarginIntervalForest, MaxMarginIntervalForestCV, from_events
+from marginwood import (
+    DistributionalIntervalRegressor,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalForestCV,
+    from_events,
+)
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
+from strategies import informative_intervals
 
 X, Y = make_sine(90, 2, random_state=0)
 NEW, _ = make_sine(20, 2, random_state=1)
@@ -57,6 +65,25 @@ def test_curves_fall_and_quantiles_rise():
     assert ((curves >= 0) & (curves <= 1)).all()
     assert (np.diff(curves, axis=1) <= 1e-12).all()
     assert (np.diff(forest.predict_quantile(NEW, [0.1, 0.5, 0.9]), axis=1) >= 0).all()
+
+
+@given(
+    y=informative_intervals(min_size=8, max_size=20), random=st.randoms(use_true_random=False), wrapped=st.booleans()
+)
+@settings(max_examples=30)
+@pytest.mark.filterwarnings("ignore:.*rows")  # rows that say nothing, or that every tree drew
+def test_any_curve_falls_from_one_to_zero_and_rows_do_not_know_their_order(y, random, wrapped):
+    X = np.arange(len(y), dtype=float)[:, np.newaxis] % 5
+    model = MaxMarginIntervalForest(12, min_samples_leaf=2, random_state=0)
+    if wrapped:
+        model = DistributionalIntervalRegressor(model, cv="own")
+    model.fit(X, y)
+    times = np.arange(-7.0, 8.0) / 2
+    curves = model.predict_survival_function(X, times)
+    assert ((curves >= 0) & (curves <= 1)).all()
+    assert (np.diff(curves, axis=1) <= 1e-12).all()
+    order = random.sample(range(len(X)), len(X))
+    np.testing.assert_array_equal(model.predict_survival_function(X[order], times), curves[order])
 
 
 def test_neither_threads_nor_the_order_of_rows_matter():
