@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
 from marginwood._core import parallel
 from marginwood._core.order import sort_features
-from marginwood._core.problem import Target, grow_tree, plain
+from marginwood._core.problem import Kinds, Target, grow_tree, plain
 from marginwood._support.team import Team
 from marginwood._trees import growing
 from marginwood._trees.rules import Rules
@@ -52,16 +52,16 @@ def teams():
         yield team, eager, idle
 
 
-def grown(X, y, weights, margin, rules, *, by_descent=False, team=None):
-    """The bytes of a node table."""
+def grown(X, y, weights, margin, rules, *, by_descent=False, kinds=None, team=None):
+    """The bytes of a node table, and of the categories of its splits."""
     weights = np.ones(len(X)) if weights is None else weights
     is_there = weights > 0
     X, y, weights = np.ascontiguousarray(X[is_there]), y[is_there], weights[is_there]
     options = rules.options(*X.shape, weights.sum())._replace(by_descent=by_descent)
     limits = Target(y, team=team).at(margin)
-    orders = sort_features(X, team)
-    nodes, _ = grow_tree(X, orders, limits, weights, rules.loss, options, 7, plain(X.shape[1]), team)
-    return nodes.tobytes()
+    kinds = plain(X.shape[1]) if kinds is None else kinds
+    nodes, subsets = grow_tree(X, sort_features(X, team), limits, weights, rules.loss, options, 7, kinds, team)
+    return nodes.tobytes(), b"" if subsets is None else subsets.codes.tobytes()
 
 
 @given(
@@ -110,6 +110,21 @@ def test_trees_of_many_nodes_with_equally_good_splits_are_the_same(teams, monkey
     expected = grown(X, y, None, 0.3, rules)
     for team in teams:
         assert grown(X, y, None, 0.3, rules, team=team) == expected
+
+
+@pytest.mark.parametrize("by_descent", [False, True])
+@pytest.mark.parametrize("parameters", [{}, {"max_leaf_nodes": 20}, {"max_features": 2}], ids=str)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_splits_of_categories_and_monotone_effects_are_the_same(teams, loss, parameters, by_descent):
+    X, y = noisy_problem(300)
+    X[:, 1] = np.clip(X[:, 1] + 4, 0, 8)  # codes, and NaN
+    X[:, 2] = np.random.default_rng(1).integers(0, 40, len(X))
+    kinds = Kinds(np.array([0, 9, 40, 0, 0, 0, 0]), np.array([1, 0, 0, -1, 0, 0, 0], dtype=np.int8))
+    rules = Rules(loss=loss, **parameters)
+    expected = grown(X, y, None, 0.3, rules, by_descent=by_descent, kinds=kinds)
+    assert expected[1]
+    for team in teams:
+        assert grown(X, y, None, 0.3, rules, by_descent=by_descent, kinds=kinds, team=team) == expected
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [None, 6], ids=["in depth", "best first"])

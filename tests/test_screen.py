@@ -50,8 +50,17 @@ class Screened(NamedTuple):
 
 def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_leaf=1):
     X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
-    of_rows = X, sort_features(X), limits.in_order, limits.breakpoints, weights
-    problem = Problem(*of_rows, np.zeros(1, np.int64), plain(1).signs, LOSS_CODES[loss], 0.0)
+    problem = Problem(
+        X,
+        sort_features(X),
+        limits.in_order,
+        limits.breakpoints,
+        weights,
+        np.zeros(1, np.int64),
+        plain(1).signs,
+        LOSS_CODES[loss],
+        0.0,
+    )
     scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
     scratch.screen.bounds[:] = -inf  # of another feature
     cost, path = screened(

@@ -44,9 +44,9 @@ def warmup() -> None:
         optimal_costs(y[:, 0], y[:, 1], loss=loss)
         optimal_costs(ends, ends, loss=loss, sample_weight=swinging)
         MaxMarginIntervalTree(loss=loss, max_depth=1).fit(np.arange(40.0)[:, None], ends, swinging)
+        MaxMarginIntervalTree(loss=loss, max_depth=2, n_jobs=2).fit(*many)
         of_codes = MaxMarginIntervalTree(loss=loss, max_depth=1, anchor=1.0, categorical_features=[0])
         of_codes.fit(np.arange(40.0)[:, None] % 10, ends, swinging).apply(np.zeros((1, 1)))
-        MaxMarginIntervalTree(loss=loss, max_depth=2, n_jobs=2).fit(*many)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction
         forest = MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)

@@ -26,9 +26,9 @@ SHORT = 32
 class Room(NamedTuple):
     """Room for the groups of one feature in a node.
 
-    `source` holds the samples of the node, `breakpoints` and `points` their limits, one group after the other. `starts`
-    and `limit_starts` say where, with one entry more than there are groups. `sequence` lines the groups up; `chosen`
-    are those on the left of the best split.
+    `group_of` is the group of each sample. `source` holds the samples of the node, `breakpoints` and `points` their
+    limits, one group after the other. `starts` and `limit_starts` say where, with one entry more than there are groups.
+    `sequence` lines the groups up; `chosen` are those on the left of the best split.
     """
 
     group_of: np.ndarray
@@ -49,14 +49,14 @@ class Room(NamedTuple):
     bounds: np.ndarray
 
 
-def make_room(n_samples, n_limits, n_categories):
+def make_room(group_of, n_samples, n_limits, n_categories):
     """Room for features of up to this many categories; none if there are none."""
     if n_categories == 0:
         n_samples, n_limits = 0, 0
     n_groups = min(n_samples, n_categories + 1)
     keys = np.empty(n_groups, dtype=np.uint64)
     return Room(
-        group_of=np.empty(n_samples, dtype=np.int32),
+        group_of=group_of,
         source=np.empty(n_samples, dtype=np.int32),
         starts=np.empty(n_groups + 1, dtype=np.int64),
         limit_starts=np.empty(n_groups + 1, dtype=np.int64),

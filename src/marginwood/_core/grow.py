@@ -36,16 +36,18 @@ class Shared(NamedTuple):
     samples: np.ndarray
     goes_left: np.ndarray
     pulls: np.ndarray
+    group_of: np.ndarray
 
 
-def make_shared(weights):
+def make_shared(weights, has_categories=False):
     """Fresh room for samples of these weights."""
     n_samples = len(weights)
     samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
     words = samples.view(np.float64).reshape(n_samples, -1)
     words[:, :-1] = 0.0  # finite, because limits that are not there count 0 times their breakpoint
     samples["weight"] = weights
-    return Shared(samples, np.empty(n_samples, dtype=np.uint8), make_pulls(n_samples))
+    group_of = np.empty(n_samples if has_categories else 0, dtype=np.int32)
+    return Shared(samples, np.empty(n_samples, dtype=np.uint8), make_pulls(n_samples), group_of)
 
 
 def make_scratch(shared, n_features, n_samples, n_limits, max_leaves, n_categories=0):
@@ -60,7 +62,7 @@ def make_scratch(shared, n_features, n_samples, n_limits, max_leaves, n_categori
         features=np.empty(n_features, dtype=np.int64),
         random=np.empty(1, dtype=np.uint64),
         screen=make_screen(shared.pulls, n_samples),
-        categories=make_room(len(shared.samples), n_limits, n_categories),
+        categories=make_room(shared.group_of, n_samples, n_limits, n_categories),
         frontier=frontier.make_frontier(max_leaves),
     )
 
@@ -135,7 +137,7 @@ def _threshold(X, path, order, feature, n_left):
 def divide(problem, scratch, options, item, row, n_nodes):
     """Carry out the split of a pending node, but for the orders: fill its row and partition its limits.
 
-    Returns the places of its children, and whether one of them may be split again: then the orders must be partitioned.
+    Returns the places of its children, and whether the orders must be partitioned: they are needed below, or later.
     """
     start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
     order, depth = problem.orders[feature], item["depth"] + 1

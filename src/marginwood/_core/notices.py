@@ -22,6 +22,7 @@ PURPOSES = {
     "queries": "distributions",
     "subsets": "trees",
     "turnbull": "distributions",
+    "wide": "trees in threads",
 }
 
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 import numpy as np
 
 from marginwood._core import wide
-from marginwood._core.categories import NUMBERS
 from marginwood._core.grow import count_leaves, grow_on, is_priced, make_scratch, price_by_descent
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.screen import BLOCK, make_screen
@@ -37,16 +36,18 @@ class Part:
 
 
 class Growth:
-    """A tree while a team grows it; its features hold numbers and may have any effect."""
+    """A tree while a team grows it."""
 
-    def __init__(self, team, problem, loss, options, shared):
+    def __init__(self, team, start, shared):
+        problem, loss, kinds, options = start
         n_features, n_rows = problem.orders.shape
         self.largest = max(int(SHARE * n_rows / team.n_threads), LEAST_CELLS // n_features)
         self.team = team
         self.orders = problem.orders
+        self.n_categories = problem.n_categories
         self.options = options._replace(largest=self.largest)
-        self.start = problem, loss, self.options
-        self.whole = problem, loss, NUMBERS, self.options  # what a thread needs that works alone
+        self.start = problem, loss, kinds, self.options
+        self.plain_start = problem, loss, self.options
         self.shared = shared
 
     def grow(self, root):
@@ -61,7 +62,7 @@ class Growth:
         if place.stop - place.start <= self.largest:
             max_leaves = count_leaves(self.options, place)
             nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-            n_nodes, _ = grow_on((*self.whole, self._make_scratch(place, max_leaves), nodes), place, 0, 0)
+            n_nodes, _ = grow_on((*self.start, self._make_scratch(place, max_leaves), nodes), place, 0, 0)
             part.nodes = nodes[:n_nodes].copy()
             return
         scratch = self._make_scratch(place, 1)
@@ -69,7 +70,7 @@ class Growth:
         found = self._search(place, scratch, part.nodes)
         n_pending = wide.push_node(self.options, scratch, place, *found, 0)
         if n_pending > 0 and not is_priced(scratch):
-            n_pending = price_by_descent(*self.whole, scratch, part.nodes, n_pending)
+            n_pending = price_by_descent(*self.start, scratch, part.nodes, n_pending)
         if n_pending == 0:
             return
         part.sides = Part(), Part()
@@ -90,7 +91,7 @@ class Growth:
         while places:
             for place, found in zip(places, self._search_all(places, nodes), strict=True):
                 n_pending = wide.push_node(self.options, scratch, place, *found, n_pending)
-            arguments = *self.whole, scratch, nodes
+            arguments = *self.start, scratch, nodes
             n_nodes, n_pending = grow_on(arguments, root, n_nodes + len(places), n_pending)
             places = []
             if n_pending > 0:
@@ -99,8 +100,9 @@ class Growth:
         whole.nodes = nodes[:n_nodes].copy()
 
     def _make_scratch(self, place, max_leaves):
-        n_limits = place.limit_stop - place.limit_start
-        return make_scratch(self.shared, len(self.orders), place.stop - place.start, n_limits, max_leaves)
+        n_rows, n_limits = place.stop - place.start, place.limit_stop - place.limit_start
+        n_categories = int(self.n_categories.max())
+        return make_scratch(self.shared, len(self.orders), n_rows, n_limits, max_leaves, n_categories)
 
     def _search_all(self, places, nodes):
         """Search several nodes side by side."""
@@ -116,7 +118,7 @@ class Growth:
     def _search(self, place, scratch, nodes):
         """Open a node and find its best split, as `search` does."""
         varying = np.empty((len(self.orders), 2), dtype=np.int64)
-        opened, n_varying = wide.open_node(*self.start, scratch, nodes, place, varying)
+        opened, n_varying = wide.open_node(*self.plain_start, scratch, nodes, place, varying)
         best = Split(opened.optimum.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
         if n_varying == 0:
             return opened, best
@@ -124,33 +126,43 @@ class Growth:
             return opened, best._replace(feature=NOT_PRICED)
         varying = varying[:n_varying].tolist()
         n_tried = min(self.options.max_features, n_varying)
-        best = self._try_with_help(place, scratch, opened, _paths_of(varying[:n_tried]), best)
+        best = self._try_with_help(place, scratch, opened, self._keys_of(varying[:n_tried]), best)
         for pair in varying[n_tried:]:
             if best.n_left > 0 or best.feature == NOT_PRICED:
                 break
-            paths = _paths_of([pair])
-            best = wide.try_paths(*self.start, scratch, place, opened, paths, np.full(len(paths), np.nan), best)
+            keys = self._keys_of([pair])
+            best = wide.try_paths(*self.start, scratch, place, opened, keys, np.full(len(keys), np.nan), best)
         return opened, best
 
-    def _try_with_help(self, place, scratch, opened, paths, best):
+    def _keys_of(self, varying):
+        """The keys of the paths of features with so many missing values each: these go right, then left."""
+        keys = []
+        for feature, n_missing in varying:
+            keys.append((feature, n_missing, 0))
+            if n_missing > 0 and self.n_categories[feature] == 0:
+                keys.append((feature, n_missing, 1))
+        return np.array(keys, dtype=np.int64)
+
+    def _try_with_help(self, place, scratch, opened, keys, best):
         """The better of `best` and the splits of some paths, while idle threads bound the prices of the last ones."""
-        least = np.full(len(paths), np.nan)
-        waiting = deque(range(len(paths)))
+        least = np.full(len(keys), np.nan)
+        waiting = deque(range(len(keys)))
 
         def bound():
             room = make_screen(self.shared.pulls, BLOCK)._replace(totals=scratch.screen.totals)
             for i in self.team.drain(waiting.pop):
-                least[i] = wide.least_of_path(*self.start, room, place, opened, paths[i])
+                if self.n_categories[keys[i, 0]] == 0:
+                    least[i] = wide.least_of_path(*self.plain_start, room, place, opened, keys[i])
 
         n_at_once = -(-CELLS_PER_CALL // (place.stop - place.start))
         with self.team.helped(bound):
-            for first in range(0, len(paths), n_at_once):
+            for first in range(0, len(keys), n_at_once):
                 self.team.check_stopped()
                 for _ in range(n_at_once):
                     with suppress(IndexError):  # all others have been bounded, or are about to be
                         waiting.popleft()
                 some = slice(first, first + n_at_once)
-                best = wide.try_paths(*self.start, scratch, place, opened, paths[some], least[some], best)
+                best = wide.try_paths(*self.start, scratch, place, opened, keys[some], least[some], best)
                 if best.feature == NOT_PRICED:
                     waiting.clear()
                     break
@@ -158,7 +170,7 @@ class Growth:
 
     def _divide(self, scratch, nodes, n_nodes, n_pending):
         """Carry out the split of the first pending node; returns the places of its children."""
-        left, right, goes_on = wide.divide_node(*self.start, scratch, nodes, n_nodes, n_pending)
+        left, right, goes_on = wide.divide_node(*self.plain_start, scratch, nodes, n_nodes, n_pending)
         start, stop = left.start, right.stop
         n_at_once = -(-CELLS_PER_CALL // (stop - start))
 
@@ -171,11 +183,6 @@ class Growth:
         if goes_on:
             self.team.share(partition, range(0, len(self.orders), n_at_once))
         return [place._replace(seed=np.uint64(place.seed)) for place in (left, right)]
-
-
-def _paths_of(varying):
-    """The paths of features with so many missing values each: missing values right, then left."""
-    return np.array([(*pair, side) for pair in varying for side in range(2 if pair[1] > 0 else 1)], dtype=np.int64)
 
 
 def join(whole):

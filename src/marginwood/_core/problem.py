@@ -183,7 +183,8 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
     options = options._replace(min_decrease=float(least))
-    nodes = _grow(problem, LOSS_CODES[loss], options, root_of(problem, seed), team)
+    start = problem, LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS, options
+    nodes = _grow(start, root_of(problem, seed), team)
     if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
         raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
     in_units(nodes["impurity"], weight_unit, limits.exponent, power)
@@ -195,17 +196,16 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     return nodes, list_subsets(nodes, X, orders, n_categories) if has_categories else None
 
 
-def _grow(problem, loss, options, root, team):
+def _grow(start, root, team):
     """The node table in the units of the problem, by a team if there is one and it is worth its while."""
-    shared = make_shared(problem.weights)
-    n_categories = int(problem.n_categories.max())
-    is_plain = n_categories == 0 and not problem.signs.any()
-    if team is not None and is_plain and problem.orders.size >= parallel.LEAST_CELLS:
-        return parallel.Growth(team, problem, loss, options, shared).grow(root)
+    problem, _, kinds, options = start
+    shared = make_shared(problem.weights, kinds == CATEGORIES)
+    if team is not None and problem.orders.size >= parallel.LEAST_CELLS:
+        return parallel.Growth(team, start, shared).grow(root)
     max_leaves = count_leaves(options, root)
     n_features, n_samples = problem.orders.shape
+    n_categories = int(problem.n_categories.max())
     scratch = make_scratch(shared, n_features, n_samples, len(problem.limits), max_leaves, n_categories)
-    kinds = CATEGORIES if n_categories > 0 else NUMBERS
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-    n_nodes, _ = grow_on((problem, loss, kinds, options, scratch, nodes), root, 0, 0)
+    n_nodes, _ = grow_on((*start, scratch, nodes), root, 0, 0)
     return nodes[:n_nodes].copy()

@@ -272,7 +272,7 @@ def least_bound(room, order, path, loss, distances):
     while start <= path.last:
         width = _bound_block(room, order, path, start, loss, distances, room.bounds)
         for i in range(width):
-            found = room.bounds[np.uint64(i)]
-            least = min(least, found if found == found else -np.inf)
+            own = room.bounds[np.uint64(i)]
+            least = min(least, own if own == own else -np.inf)
         start += width
     return least

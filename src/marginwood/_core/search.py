@@ -236,18 +236,34 @@ def varying(problem, place, feature):
 
 
 @folded
-def try_path(problem, scratch, place, node, distances, path, best, way):
-    """The better of `best` and the splits of one path; and whether this was the way to price them."""
-    order, points = problem.orders[path.feature], points_of(scratch, place)
-    samples, ranks, loss, tolerance = scratch.samples, scratch.ranks, node.loss, node.tolerance
+def path_of(problem, options, place, node, key):
+    """The path of a key: a feature, how many samples miss it, and whether these go left."""
+    effect = Effect(np.int64(problem.signs[key[0]]), place.low - node.centre, place.high - node.centre)
+    return make_path(key[0], place.start, place.stop, key[1], key[2], options.min_samples_leaf, effect)
+
+
+@folded
+def try_path(problem, scratch, options, place, node, distances, key, best, way, kinds):
+    """The better of `best` and the splits of one path; and whether this was the way to price them.
+
+    All splits of a feature that holds categories are one path.
+    """
     in_budget = True
-    if way == DESCENDING:
-        best = sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
+    if kinds == CATEGORIES and problem.n_categories[key[0]] > 0:
+        best, in_budget = search_groups(problem, scratch, options, place, node, key[0], key[1], way, best, distances)
     else:
-        path = screen(scratch.screen, order, path, loss, distances, best.cost - tolerance)
-        if path.first <= path.last:
-            bounds = scratch.screen.bounds
-            best, in_budget = sweep(order, samples, ranks, points, loss, node.minimum, path, bounds, best, tolerance)
+        path = path_of(problem, options, place, node, key)
+        order, points = problem.orders[path.feature], points_of(scratch, place)
+        samples, ranks, loss, tolerance = scratch.samples, scratch.ranks, node.loss, node.tolerance
+        if way == DESCENDING:
+            best = sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
+        else:
+            path = screen(scratch.screen, order, path, loss, distances, best.cost - tolerance)
+            if path.first <= path.last:
+                bounds = scratch.screen.bounds
+                best, in_budget = sweep(
+                    order, samples, ranks, points, loss, node.minimum, path, bounds, best, tolerance
+                )
     return best, in_budget
 
 
@@ -277,18 +293,10 @@ def search(problem, scratch, options, place, node, way, kinds):
         if n_missing < 0:
             continue
         n_tried += 1
-        if kinds == CATEGORIES and problem.n_categories[feature] > 0:
-            best, in_budget = search_groups(
-                problem, scratch, options, place, node, feature, n_missing, way, best, distances
-            )
-            if not in_budget:
-                return not_priced
-            continue
-        effect = Effect(np.int64(problem.signs[feature]), place.low - node.centre, place.high - node.centre)
-        rest = options.min_samples_leaf, effect
-        for missing_left in range(2 if n_missing > 0 else 1):
-            path = make_path(feature, place.start, place.stop, n_missing, missing_left, *rest)
-            best, in_budget = try_path(problem, scratch, place, node, distances, path, best, way)
+        n_paths = 2 if n_missing > 0 and problem.n_categories[feature] == 0 else 1
+        for missing_left in range(n_paths):
+            key = feature, n_missing, missing_left
+            best, in_budget = try_path(problem, scratch, options, place, node, distances, key, best, way, kinds)
             if not in_budget:
                 return not_priced
     return best

@@ -19,11 +19,12 @@ from marginwood._core.search import (
     draw,
     fill_screen,
     open_place,
+    path_of,
     prepare,
     try_path,
     varying,
 )
-from marginwood._core.split import WALKING, Split, free, make_path
+from marginwood._core.split import WALKING, Split
 
 
 class Opened(NamedTuple):
@@ -73,32 +74,27 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
     return opened, n_found
 
 
-@folded
-def _path_of(options, place, path):
-    return make_path(path[0], place.start, place.stop, path[1], path[2], options.min_samples_leaf, free())
-
-
 @filling
-def least_of_path(problem, loss, options, room, place, opened, path):
-    """A lower bound of the price of all splits of a path."""
+def least_of_path(problem, loss, options, room, place, opened, key):
+    """A lower bound of the price of all splits of a path, which must be one of numbers."""
     problem, node = borrow_problem(problem, loss), _node_of(opened, loss)
-    order = problem.orders[path[0]]
-    return least_bound(room, order, _path_of(options, place, path), node.loss, opened.distances)
+    path = path_of(problem, options, place, node, (key[0], key[1], key[2]))
+    return least_bound(room, problem.orders[path.feature], path, node.loss, opened.distances)
 
 
 @filling
-def try_paths(problem, loss, options, scratch, place, opened, paths, least, best):
+def try_paths(problem, loss, kinds, options, scratch, place, opened, keys, least, best):
     """The better of `best` and the splits of some paths, one after the other; NOT_PRICED as in `search`.
 
     A path whose least price is known, and no NaN, is passed over where `search` would find that no split of it can be
     better: the split is the same, to the last bit.
     """
     problem, scratch, node = borrow_problem(problem, loss), borrow_scratch(scratch), _node_of(opened, loss)
-    for i in range(paths.shape[0]):
+    for i in range(keys.shape[0]):
         if least[i] >= best.cost - node.tolerance:
             continue
-        path = _path_of(options, place, paths[i])
-        best, in_budget = try_path(problem, scratch, place, node, opened.distances, path, best, WALKING)
+        key, distances = (keys[i, 0], keys[i, 1], keys[i, 2]), opened.distances
+        best, in_budget = try_path(problem, scratch, options, place, node, distances, key, best, WALKING, kinds)
         if not in_budget:
             return Split(node.optimum.cost, NOT_PRICED, 0, 0, 0.0, 0.0)
     return best

@@ -30,6 +30,7 @@ from marginwood.xgb._data import (
     as_features,
     device_features,
     hold_out,
+    no_categories,
     read_data,
 )
 from marginwood.xgb._objective import IntervalObjective
@@ -285,6 +286,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         if X_val is None and self.n_iter_no_change is not None:
             raise ValueError("X_val and y_val: n_iter_no_change needs validation data.")
         rows = ChunkedRows(self, chunks)
+        no_categories(self, "data in chunks")
         self.zeros_are_missing_ = False
         validation = None
         if X_val is not None:
