@@ -54,7 +54,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
         "own" fits the estimator once and takes its own predictions of rows that it has not seen: `oof_prediction_`,
         as an `IntervalSuperLearner` has it, or `oob_prediction_` of a forest.
-    neighbors : float or None, default=0.5
+    neighbors : float or None, default=0.7
         From which share of the rows the errors around a prediction are learned: those with the nearest predictions, 50
         to 5,000 of them; the nearest count most. With None all rows count alike, which assumes that errors
         are distributed alike for all rows.
@@ -105,7 +105,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         estimator: Any,
         *,
         cv: Any = 5,
-        neighbors: float | None = 0.5,
+        neighbors: float | None = 0.7,
         tol: float = 1e-3,
         n_jobs: int | None = None,
         verbose: int = 0,
