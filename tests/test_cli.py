@@ -446,10 +446,6 @@ def test_bad_usage_ends_with_code_2(call, folder, monkeypatch, kind):
 
 
 BAD_DATA = {
-    "a text column": (
-        "city,lo,up\nBonn,1,2\n",
-        "column 'city', row 0: 'Bonn' is not a number; train without it (--drop 'city')",
-    ),
     "a repeated header": ("a,a,lo,up\n1,2,3,4\n", "more than one column is named 'a'"),
     "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "bad.csv: lower, upper: upper < lower in 1 of 2 rows (first: row 0, "),
     "text in the same row as crossed ends": (

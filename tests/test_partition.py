@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from marginwood._core import partition
 from marginwood._core.jit import kernel
 from marginwood._core.order import NEW_VALUE, SAMPLE_MASK, sort_features
-from marginwood._core.split import Path
+from marginwood._core.split import Effect, Path
 
 
 @kernel
@@ -98,6 +98,6 @@ def test_marks_follow_the_path_with_missing_samples_last_or_first():
     # Rows 1..4 of the order are the node, its last two samples (1 and 3) hold NaN.
     for missing_left, marked, weight in ((0, [1, 0, 1, 0], 1 + 4), (1, [0, 1, 0, 1], 2 + 8)):
         goes_left = np.full(6, 9, dtype=np.uint8)
-        path = Path(0, 1, 5, 2, missing_left, 1, 3)
+        path = Path(0, 1, 5, 2, missing_left, 1, 3, Effect(0, -np.inf, np.inf))
         assert mark(order, path, 2, goes_left, weights) == (weight, 15 - weight)
         assert goes_left.tolist() == [*marked, 9, 9]

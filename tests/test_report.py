@@ -211,7 +211,7 @@ def test_a_search_over_stages_has_both_curves_and_a_surface_of_the_chosen_grid()
     assert "leaves" not in part
     assert tried["names"] == ["margin", "max_depth", "n_estimators"]
     assert len(tried["rows"]) == 4  # the best number of stages for every margin and depth
-    assert tried["rows"][0] == [str(search.best_params_[name]) for name in tried["names"]]
+    assert tried["rows"][0] == [f"{search.best_params_[name]:g}" for name in tried["names"]]
     assert tried["errors"] == sorted(tried["errors"])
 
 

@@ -168,7 +168,7 @@ KINDS = {
     "pruned": {"tree_method": "exact", "gamma": 0.2, "max_depth": 6},
     "dart": {"xgb_params": {"booster": "dart", "rate_drop": 0.5}},
     "several trees a round": {"xgb_params": {"num_parallel_tree": 3}, "subsample": 0.5},
-    "constrained": {"xgb_params": {"monotone_constraints": (1, 0, 0, 0, 0)}},
+    "constrained": {"monotonic_cst": (1, 0, 0, 0, 0)},
     "without a split": {"gamma": 1e9},
 }
 
@@ -236,7 +236,7 @@ DAMAGE = {
     "text": ({"split_conditions": (0, "1.5")}, "list of numbers"),
     "a side that is neither": ({"default_left": (0, 2)}, "default_left"),
     "a category": ({"split_type": (0, 1)}, "a split by category"),
-    "categories": ({"categories": [1]}, "a split by category"),
+    "categories": ({"categories": [1]}, "the categories of a split lie beyond"),
     "a short column": ({"sum_hessian": [1.0]}, "different lengths"),
     "no nodes": ({name: [] for name in ("split_indices", "left_children")}, "different lengths"),
     "a column that is a number": ({"left_children": 7}, "expected a list"),

@@ -125,9 +125,9 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     >>> from marginwood.datasets import make_sine
     >>> X, y = make_sine(random_state=0)
     >>> search = MaxMarginIntervalBoostingCV(
-    ...     200, losses="squared_hinge", margins=[0.0, 0.2], grid={"max_depth": [1, 3]}, cv=3
+    ...     400, losses="squared_hinge", margins=[0.0, 0.2], grid={"max_depth": [1, 3]}, cv=3, random_state=0
     ... ).fit(X, y)
-    >>> search.best_params_["max_depth"], search.best_estimator_.n_estimators < 200
+    >>> search.best_params_["max_depth"], search.best_estimator_.n_estimators < 400
     (3, True)
     """
 

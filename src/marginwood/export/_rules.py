@@ -117,7 +117,7 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
     1.5 < dose <= 2.5: 5 in [4, 6], samples: 1
     (dose > 2.5 or missing): 8.5 in [8, 9], samples: 2
     >>> rules[1].conditions
-    (Condition(feature='dose', above=1.5, at_most=2.5, missing=False),)
+    (Condition(feature='dose', above=1.5, at_most=2.5, missing=False, categories=None),)
     """
     fitted, table = read_tree(tree)
     rules = []
