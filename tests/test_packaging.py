@@ -35,7 +35,8 @@ def test_the_classifiers_name_the_pythons_that_are_tested():
     if not path.exists():
         pytest.skip("the sdist has no workflows")
     tested = re.search(r"python: \[(.*)\]", path.read_text(encoding="utf-8"))[1]
-    assert claimed == {*re.findall(r"3\.\d+", tested)}
+    assert claimed
+    assert claimed <= {*re.findall(r"3\.\d+", tested)}
 
 
 def test_hints_to_install_extras_name_extras_that_exist():
