@@ -80,7 +80,7 @@ def test_labels_that_are_neither_text_nor_numbers_count_by_their_text():
     [
         ("by_magic", 'expected "from_dtype", names or indices'),
         (1.5, 'expected "from_dtype", names or indices'),
-        (["h"], "X has no column 'h'; it has 'x', 'g'"),
+        (["h"], "columns of X ('x', 'g'), got 'h'"),
         ([2], "expected indices of the 2 features, got 2"),
         ([0.5], "expected indices of the 2 features, got 0.5"),
         ([True], "expected a mask of 2 entries, one per feature, got 1"),
@@ -94,7 +94,7 @@ def test_what_does_not_name_features_is_refused(chosen, message):
 
 
 def test_a_name_needs_column_names():
-    with pytest.raises(ValueError, match="'g' names a column, and X has no column names"):
+    with pytest.raises(ValueError, match="since X has no column names; got 'g'"):
         find_categories([["a"], ["b"]], ["g"])
 
 

@@ -24,6 +24,9 @@ from marginwood import (
     save,
 )
 from marginwood._core.nodes import LEAF
+from marginwood._core.order import sort_features
+from marginwood._core.problem import Kinds, Target, grow_tree
+from marginwood._trees.rules import Rules
 from marginwood.export import (
     export_graphviz,
     export_latex,
@@ -70,6 +73,37 @@ def test_a_split_of_few_categories_is_the_best_of_all_subsets(problem, loss, mar
         best = min(cost, reference.least_cost_of_subsets(X[rows, 0], own, loss))
         children = [idx] if tree.children_left[idx] == LEAF else [tree.children_left[idx], tree.children_right[idx]]
         assert tree.impurity[children].sum() == pytest.approx(float(best), rel=1e-9, abs=1e-9)
+
+
+def split_by_descent(problem, loss, margin):
+    """The node table of one split whose price comes from descent."""
+    X, y, weights = problem
+    options = Rules(max_depth=1).options(*X.shape, weights.sum())._replace(by_descent=True)
+    kinds = Kinds(np.array([40]), np.zeros(1, dtype=np.int8))
+    return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, kinds)[0]
+
+
+@given(problems(), losses, margins)
+@settings(max_examples=30)
+def test_a_split_that_is_priced_by_descent_is_the_best_of_all_subsets(problem, loss, margin):
+    X, y, weights = problem
+    nodes = split_by_descent(problem, loss, margin)
+    limits = limits_of_rows(y, weights, margin)
+    cost = reference.minimum([limit for row in limits for limit in row], loss).cost
+    best = min(cost, reference.least_cost_of_subsets(X[:, 0], limits, loss))
+    leaves = nodes["impurity"][nodes["children_left"] == LEAF]
+    assert leaves.sum() == pytest.approx(float(best), rel=1e-9, abs=1e-9)
+
+
+def test_many_categories_are_split_alike_by_walking_and_by_descent():
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 40, size=(400, 1)).astype(float)
+    y = np.sort(rng.normal(size=(400, 2)), axis=1) + rng.normal(size=40)[X.astype(int)]
+    for loss in ("linear_hinge", "squared_hinge"):
+        tree = MaxMarginIntervalTree(loss=loss, max_depth=1, categorical_features=[0]).fit(X, y).tree_
+        nodes = split_by_descent((X, y, np.ones(400)), loss, 0.0)
+        np.testing.assert_allclose(nodes["impurity"], tree.impurity, rtol=1e-9)
+        assert nodes["n_node_samples"].tolist() == tree.n_node_samples.tolist()
 
 
 @given(problems(), losses)

@@ -106,7 +106,7 @@ def test_effects_may_be_given_by_name():
         ([1, 2], "got 2 for feature 1"),
         ("up", "expected -1, 0 or 1 for each feature"),
         (1, "expected -1, 0 or 1 for each feature"),
-        ({"c": 1}, "X has no feature 'c'; it has 'a', 'g'"),
+        ({"c": 1}, "features of X ('a', 'g'), got 'c'"),
         ({"g": 1}, "feature 'g' holds categories, which have no direction"),
     ],
 )
@@ -118,5 +118,5 @@ def test_effects_that_are_none_are_refused(effects, message):
 
 
 def test_names_need_a_frame():
-    with pytest.raises(ValueError, match="a dict needs the names of features"):
+    with pytest.raises(ValueError, match="since X has no feature names; got a dict"):
         MaxMarginIntervalTree(monotonic_cst={"a": 1}).fit([[1], [2]], [1.0, 2])

@@ -8,6 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginwood import MaxMarginIntervalTree, interval_d2_score, optimal_costs
+from marginwood._core import rankset
+from marginwood._core.jit import kernel
+from marginwood._core.optimum import STRIDE, meet
+from marginwood._core.problem import LOSS_CODES, Target
 from marginwood.losses import optimal_constant
 from reference import cost_at, exact, limits_of, minimum
 from strategies import LOSSES, intervals
@@ -84,6 +88,30 @@ def test_wide_weights_and_targets_have_the_optimum_of_the_oracle(problem, loss):
         # What the last digit of a value costs is the value's own rounding.
         next_to = max(cost_at(exact(np.nextafter(value, end)), limits, loss) for end in (-inf, inf))
         assert at_value <= max(found.cost * (1 + exact(1e-12)), next_to)
+
+
+@kernel
+def _meet_both_ways(breakpoints, points, ranks, code):
+    rankset.reset(ranks, breakpoints.shape[0])
+    in_strides = meet(breakpoints, points, ranks, rankset.RIGHT, code, True)
+    return in_strides, meet(breakpoints, points, ranks, rankset.RIGHT, code, False)
+
+
+@given(st.integers(1, 5 * STRIDE), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(LOSSES))
+def test_walks_in_strides_meet_where_single_steps_do(n_rows, seed, is_tied, loss):
+    rng = np.random.default_rng(seed)
+    y = np.sort(rng.normal(size=(n_rows, 2)) * [1.0, rng.choice([0.1, 1.0, 10.0])], axis=1)
+    y = np.round(y) if is_tied else y
+    y[rng.random(n_rows) < rng.random(), 0] = -inf
+    y[rng.random(n_rows) < rng.random(), 1] = inf
+    limits = Target(y).at(rng.choice([0.0, 0.5]))
+    weights = np.ones(n_rows) if is_tied else 10.0 ** rng.uniform(-20, 0, n_rows)
+    points = np.zeros((len(limits.in_order) + rankset.N_SENTINELS, 2))
+    signs = np.where(limits.in_order & 1, 1.0, -1.0)
+    points[rankset.FIRST : len(signs) + rankset.FIRST, 1] = signs * weights[limits.in_order >> 1]
+    ranks = rankset.make_rank_set(len(signs))
+    in_strides, in_steps = _meet_both_ways(limits.breakpoints, points, ranks, LOSS_CODES[loss])
+    np.testing.assert_array_equal(in_strides, in_steps)
 
 
 @pytest.mark.parametrize("scale", [1e-170, 1e-300, 1e140])

@@ -9,15 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
+from columns import make_column, open_column
 from marginwood import MaxMarginIntervalTree
-from marginwood._core import hinge, samples, screen
-from marginwood._core.grow import make_scratch, make_shared
+from marginwood._core import screen
 from marginwood._core.jit import kernel
-from marginwood._core.order import sort_features
-from marginwood._core.problem import LOSS_CODES, Target, plain
-from marginwood._core.rankset import N_SENTINELS
-from marginwood._core.search import Problem
-from marginwood._core.split import Path, free, make_path
+from marginwood._core.split import Path
 from marginwood.losses import hinge_loss
 from strategies import LOSSES, count_weights, informative_intervals, losses
 
@@ -25,18 +21,11 @@ from strategies import LOSSES, count_weights, informative_intervals, losses
 @kernel
 def screened(problem, scratch, stretch, share):
     """The node's cost and the path screened with this share of it as the price; the bounds stay in the scratch."""
-    path = make_path(*stretch, free())
-    points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
-    reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
-    weight = 2 * problem.weights.sum()
-    loss = hinge.make_loss(problem.loss, weight, weight * reach, weight, reach)
-    samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0)
-    limits, breakpoints = problem.limits, problem.breakpoints
-    best = samples.minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
-    full, _ = samples.start_from(best, limits, breakpoints, points, problem.loss, (0.0, 0.0))
-    order, cost, room = problem.orders[0], best.cost, scratch.screen
+    path, points, loss, best, full = open_column(problem, scratch, stretch)
+    order = problem.orders[0]
+    room = scratch.screen
     distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full, best.value)
-    return cost, screen.screen(room, order, path, loss, distances, share * cost)
+    return best.cost, screen.screen(room, order, path, loss, distances, share * best.cost)
 
 
 class Screened(NamedTuple):
@@ -49,24 +38,9 @@ class Screened(NamedTuple):
 
 
 def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_leaf=1):
-    X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
-    problem = Problem(
-        X,
-        sort_features(X),
-        limits.in_order,
-        limits.breakpoints,
-        weights,
-        np.zeros(1, np.int64),
-        plain(1).signs,
-        LOSS_CODES[loss],
-        0.0,
-    )
-    scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
+    problem, scratch, stretch, _, unit = make_column(column, y, weights, loss, missing_left, min_samples_leaf)
     scratch.screen.bounds[:] = -inf  # of another feature
-    cost, path = screened(
-        problem, scratch, (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf), share
-    )
-    unit = 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
+    cost, path = screened(problem, scratch, stretch, share)
     return Screened(unit * cost, path, unit * scratch.screen.bounds, unit * scratch.screen.totals)
 
 

@@ -8,15 +8,11 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import reference
+from columns import make_column, open_column
 from marginwood import MaxMarginIntervalTree
-from marginwood._core import hinge, samples, screen, split
-from marginwood._core.grow import make_scratch, make_shared
+from marginwood._core import screen, split
 from marginwood._core.jit import kernel
 from marginwood._core.nodes import NO_FEATURE
-from marginwood._core.order import sort_features
-from marginwood._core.problem import LOSS_CODES, Target, plain
-from marginwood._core.rankset import N_SENTINELS
-from marginwood._core.search import Problem
 from marginwood._core.split import Split
 from marginwood.losses import hinge_loss
 from strategies import LOSSES, count_weights, crossing_order, informative_intervals, losses
@@ -27,16 +23,10 @@ TOLERANCE = 1e-10
 @kernel
 def sweep_both(problem, scratch, stretch, is_screened, tolerance):
     """The best split of the first feature by walking, whether the budget held, and the best split by descent."""
-    path = split.make_path(*stretch, split.free())
-    points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
-    reach = max(abs(problem.breakpoints[0]), abs(problem.breakpoints[-1]))
-    weight = 2 * problem.weights.sum()
-    loss = hinge.make_loss(problem.loss, weight, weight * reach, weight, reach)
-    samples.rank_limits(problem.limits, problem.breakpoints, scratch.samples, points, 0.0)
-    limits, breakpoints = problem.limits, problem.breakpoints
-    best = samples.minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
-    full, _ = samples.start_from(best, limits, breakpoints, points, problem.loss, (0.0, 0.0))
-    cost, order, zero = best.cost, problem.orders[0], np.int64(0)
+    path, points, loss, best, full = open_column(problem, scratch, stretch)
+    cost = best.cost
+    order = problem.orders[0]
+    zero = np.int64(0)
     none = Split(cost, np.int64(NO_FEATURE), zero, zero, 0.0, 0.0)
     room = scratch.screen
     distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full, best.value)
@@ -53,26 +43,13 @@ def sweep_both(problem, scratch, stretch, is_screened, tolerance):
 
 
 def sweeps_of(column, y, weights, loss, missing_left, min_samples_leaf=1, is_screened=True):
-    X, limits = np.asarray(column, dtype=float)[:, None], Target(y).at(0.0)
-    problem = Problem(
-        X,
-        sort_features(X),
-        limits.in_order,
-        limits.breakpoints,
-        weights,
-        np.zeros(1, np.int64),
-        plain(1).signs,
-        LOSS_CODES[loss],
-        0.0,
-    )
-    stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
-    scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
+    problem, scratch, stretch, exponent, unit = make_column(column, y, weights, loss, missing_left, min_samples_leaf)
     scratch.points[:] = np.nan
     walked, in_budget, descended = sweep_both(problem, scratch, stretch, is_screened, TOLERANCE)
 
     def in_units_of_the_target(found):
-        cost = found.cost * 2.0 ** (limits.exponent * (1 if loss == "linear_hinge" else 2))
-        left, right = (float(np.ldexp(value, limits.exponent)) for value in found[-2:])
+        cost = found.cost * unit
+        left, right = (float(np.ldexp(value, exponent)) for value in found[-2:])
         return found._replace(cost=cost, left_value=left, right_value=right)
 
     return in_units_of_the_target(walked), in_budget, in_units_of_the_target(descended)

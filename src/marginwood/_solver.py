@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core import prefixes
-from marginwood._core.problem import LOSS_CODES, Target, in_units, scaled, times_power_of_two
+from marginwood._core.problem import LOSS_CODES, POWERS, Target, in_units, scaled, times_power_of_two
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
 from marginwood._core.samples import centre_of
 from marginwood.intervals import FloatArray, IntArray, check_intervals, check_sample_weight
@@ -95,5 +95,5 @@ def optimal_costs(
     if not prefixes.solve_by_walking(ranks_of, points, limits.breakpoints, weights, exact, ranks, code, centre, found):
         points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
         prefixes.solve_by_descent(ranks_of, points, weights, ranks, code, found)
-    costs = in_units(found.costs, weight_unit, limits.exponent, 2 if loss == "squared_hinge" else 1)
+    costs = in_units(found.costs, weight_unit, limits.exponent, POWERS[loss])
     return OptimalCosts(costs, times_power_of_two(found.values, limits.exponent), found.moves)

@@ -5,17 +5,19 @@ groups and a number of samples that go left, as it is for numbers, and the same 
 
 A side costs least at some value, and a group prefers the side whose value is cheaper for it. If its cost falls and then
 rises, as sums of hinges do, groups whose own minimisers lie far apart prefer different sides. So groups are
-lined up by their own minimisers, and every division of that line is priced in one sweep. That is the best division of
-nearly all; the rest is found by trying out all subsets, if there are few groups, or else by sending every group to the
-side that it prefers until none changes.
+lined up by estimates of these, which their pulls at the node's minimiser give (see `screen`), and every division of
+that line is priced in one sweep, unless bounds rule it out. That is the best division of nearly all; the rest is found
+by trying out all subsets, if there are few groups, or else by sending every group to the side that it prefers until
+none changes.
 """
 
 import numpy as np
 
 from marginwood._core import screen
-from marginwood._core.groups import FEW, arrange, divide, line_up, list_groups, part_limits
+from marginwood._core.groups import FEW, gather, line_up, list_groups, put_back
 from marginwood._core.hinge import SQUARED
-from marginwood._core.jit import Constant, borrow, folded, inner
+from marginwood._core.jit import PREFETCH_DISTANCE, Constant, borrow, folded, inner, prefetch
+from marginwood._core.order import NEW_VALUE, SAMPLE_MASK
 from marginwood._core.rankset import N_SENTINELS
 from marginwood._core.split import DESCENDING, WALKING, Path, Split, free, make_path, sweep, sweep_by_descent
 
@@ -35,9 +37,9 @@ def _cost(sample, value, code):
 
 
 @inner
-def _propose(room, n_groups, samples, left_value, right_value, code):
+def _propose(room, order, start, n_groups, samples, left_value, right_value, code):
     """Send every group to the side that it prefers; returns whether any would change."""
-    source = borrow(room.source)
+    order = borrow(order)
     starts = borrow(room.starts)
     chosen = borrow(room.chosen)
     proposed = borrow(room.proposed)
@@ -45,8 +47,9 @@ def _propose(room, n_groups, samples, left_value, right_value, code):
     n_changes = 0
     for group in range(n_groups):
         left, right = 0.0, 0.0
-        for i in range(starts[group], starts[group + 1]):
-            sample = samples[source[i]]
+        for i in range(start + starts[group], start + starts[group + 1]):
+            prefetch(samples, np.int64(order[min(i + PREFETCH_DISTANCE, order.shape[0] - 1)] & SAMPLE_MASK))
+            sample = samples[order[i] & SAMPLE_MASK]
             left += _cost(sample, left_value, code)
             right += _cost(sample, right_value, code)
         prefers_left = left < right or (left == right and chosen[group] == 1)
@@ -56,25 +59,60 @@ def _propose(room, n_groups, samples, left_value, right_value, code):
 
 
 @inner
-def _bound_subsets(room, n_groups, screening, loss, distances):
-    """Fill the bounds of all subsets that go left, as bits of a number; the last group goes right."""
-    source = borrow(room.source)
+def _bound_line(room, n_groups, screening, loss, distances, path, price):
+    """Bound the splits in front of all groups, as they are lined up; returns the path with those that may cost less."""
     starts = borrow(room.starts)
+    sequence = borrow(room.sequence)
     sums = borrow(room.sums)
     bounds = borrow(room.bounds)
-    pulls = borrow(screening.pulls)
     block = borrow(screening.sums)
-    n_parts = 1 if loss.code == SQUARED else 2
-    n_sums = screen.GROUP * n_parts
+    running = borrow(screening.running)
+    n_sums = screen.GROUP if loss.code == SQUARED else 2 * screen.GROUP
+    running[:] = 0.0
+    first, last, at = path.last + 1, path.last, np.int64(0)
+    for begin in range(0, n_groups, screen.BLOCK):
+        width = min(screen.BLOCK, n_groups - begin)
+        for i in range(width):
+            group = sequence[begin + i]
+            for k in range(n_sums):
+                block[k, i] = running[k]
+                running[k] += sums[group, k]
+        screen.bound(screening, width, loss, distances, bounds[begin : begin + width])
+        for i in range(width):
+            is_open = path.first <= at <= path.last and not bounds[begin + i] >= price
+            first, last = (min(first, at), at) if is_open else (first, last)
+            at += starts[sequence[begin + i] + 1] - starts[sequence[begin + i]]
+    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last, path.effect)
+
+
+@inner
+def _spread_bounds(room, n_groups, bounds):
+    """Write the bounds of groups to the positions of their first samples, and infinity to the others."""
+    starts = borrow(room.starts)
+    sequence = borrow(room.sequence)
+    bounds = borrow(bounds)
+    at = np.int64(0)
+    for i in range(n_groups):
+        stop = at + starts[sequence[i] + 1] - starts[sequence[i]]
+        bounds[at] = room.bounds[i]
+        for j in range(at + 1, stop):
+            bounds[j] = np.inf
+        at = stop
+
+
+@inner
+def _bound_subsets(room, n_groups, screening, loss, distances):
+    """Fill the bounds of all subsets that go left, as bits of a number; the last group goes right."""
+    sums = borrow(room.subset_sums)
+    bounds = borrow(room.bounds)
+    block = borrow(screening.sums)
+    n_sums = screen.GROUP if loss.code == SQUARED else 2 * screen.GROUP
     n_subsets = 1 << (n_groups - 1)
     for k in range(n_sums):
         sums[k, 0] = 0.0
         for group in range(n_groups - 1):
-            own = 0.0
-            for i in range(starts[group], starts[group + 1]):
-                own += pulls[source[i] * n_parts + k // screen.GROUP, k % screen.GROUP]
             for subset in range(1 << group):
-                sums[k, subset + (1 << group)] = sums[k, subset] + own
+                sums[k, subset + (1 << group)] = sums[k, subset] + room.sums[group, k]
     for start in range(0, n_subsets, screen.BLOCK):
         width = min(screen.BLOCK, n_subsets - start)
         for k in range(n_sums):
@@ -86,7 +124,9 @@ def _bound_subsets(room, n_groups, screening, loss, distances):
 @inner
 def _price(problem, scratch, options, place, node, feature, n_groups, way, best):
     """The better of `best` and the split that sends the proposed groups left; these become those with fewer samples."""
-    room, samples, ranks = scratch.categories, scratch.samples, scratch.ranks
+    room = scratch.categories
+    samples = scratch.samples
+    ranks = scratch.ranks
     start, stop = place.start, place.stop
     order = problem.orders[feature]
     n_samples = stop - start
@@ -99,14 +139,15 @@ def _price(problem, scratch, options, place, node, feature, n_groups, way, best)
             room.proposed[group] = 1 - room.proposed[group]
     if n_left == 0 or n_left < options.min_samples_leaf:
         return best
-    divide(room, order, start, n_groups, room.proposed)
+    gather(room, order, start, n_groups, room.proposed, np.uint8(1), np.int64(0))
+    room.arranged[n_left] = room.arranged[0] | NEW_VALUE  # any sample: the split lies in front of it
     points = scratch.points[: place.limit_stop - place.limit_start + N_SENTINELS]
-    path = Path(feature, start, stop, np.int64(0), np.int64(0), n_left, n_left, free())
+    path = Path(feature, np.int64(0), n_left + 1, np.int64(0), np.int64(0), n_left, n_left, free())
     if way == DESCENDING:
-        return sweep_by_descent(order, samples, ranks, points, node.loss, path, best, node.tolerance)
+        return sweep_by_descent(room.arranged, samples, ranks, points, node.loss, path, best, node.tolerance)
     bounds = scratch.screen.bounds
     bounds[n_left] = -np.inf
-    found, _ = sweep(order, samples, ranks, points, node.loss, node.minimum, path, bounds, best, node.tolerance)
+    found, _ = sweep(room.arranged, samples, ranks, points, node.loss, node.minimum, path, bounds, best, node.tolerance)
     return found
 
 
@@ -127,18 +168,19 @@ def _is_division(room, n_groups, is_left):
 
 
 @inner
-def _try_subsets(problem, scratch, options, place, node, feature, n_groups, distances, best):
-    """The better of `best` and all subsets of few groups."""
+def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, best):
+    """The better of `best` and all subsets of few groups; by descent none is left out, as bounds may be rounding."""
     room = scratch.categories
-    _bound_subsets(room, n_groups, scratch.screen, node.loss, distances)
+    if way == WALKING:
+        _bound_subsets(room, n_groups, scratch.screen, node.loss, distances)
     for subset in range(1, 1 << (n_groups - 1)):
-        if room.bounds[subset] >= best.cost - node.tolerance:
+        if way == WALKING and room.bounds[subset] >= best.cost - node.tolerance:
             continue
         for group in range(n_groups):
             room.proposed[group] = (subset >> group) & 1
         if _is_division(room, n_groups, room.proposed):
             continue
-        found = _price(problem, scratch, options, place, node, feature, n_groups, WALKING, best)
+        found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
         if found.cost < best.cost:
             best = found
             _accept(room, n_groups)
@@ -148,9 +190,10 @@ def _try_subsets(problem, scratch, options, place, node, feature, n_groups, dist
 @inner
 def _reassign(problem, scratch, options, place, node, feature, n_groups, way, best):
     """Send every group to the side that it prefers, until none changes or the cost does not fall."""
-    room = scratch.categories
+    room, order = scratch.categories, problem.orders[feature]
     for _ in range(MAX_ROUNDS):
-        if not _propose(room, n_groups, scratch.samples, best.left_value, best.right_value, node.loss.code):
+        values = best.left_value, best.right_value
+        if not _propose(room, order, place.start, n_groups, scratch.samples, *values, node.loss.code):
             break
         found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
         if not found.cost < best.cost:
@@ -180,43 +223,50 @@ def _settle(room, order, place, n_groups, n_missing, split):
     if n_missing > 0:
         missing_left = np.int64(chosen[n_groups - 1])
         chosen[n_groups - 1] = MISSING
-    divide(room, order, place.start, n_groups, chosen)
-    arrange(room, order, place.stop - n_missing, n_groups, chosen, MISSING)
+    at = np.int64(0)
+    for side in (np.uint8(1), np.uint8(0), MISSING):
+        at = gather(room, order, place.start, n_groups, chosen, side, at)
+    put_back(room, order, place.start, place.stop)
     return Split(split.cost, split.feature, n_left, missing_left, left_value, right_value)
 
 
 @folded
 def search_groups(problem, scratch, options, place, node, feature, n_missing, way, best, distances):
     """The better of `best` and the splits of one feature's categories; and whether the walking budget held."""
-    room, samples, ranks, loss = scratch.categories, scratch.samples, scratch.ranks, node.loss
-    order, start, stop = problem.orders[feature], place.start, place.stop
+    room = scratch.categories
+    samples = scratch.samples
+    ranks = scratch.ranks
+    loss = node.loss
+    order = problem.orders[feature]
+    start, stop = place.start, place.stop
     points = scratch.points[: place.limit_stop - place.limit_start + N_SENTINELS]
-    limits = problem.limits[place.limit_start : place.limit_stop]
-    n_groups = list_groups(room, order, start, stop)
-    part_limits(room, n_groups, limits, problem.breakpoints[place.limit_start : place.limit_stop], samples)
-    line_up(room, n_groups, ranks, loss.code)
+    n_groups = list_groups(room, scratch.screen.pulls, order, start, stop, loss.code)
+    line_up(room, n_groups, loss.code)
+    path = make_path(feature, np.int64(0), stop - start, np.int64(0), np.int64(0), options.min_samples_leaf, free())
+    if way == WALKING:
+        path = _bound_line(room, n_groups, scratch.screen, loss, distances, path, best.cost - node.tolerance)
+    found, in_budget = best, True
+    if path.first > path.last and n_groups > FEW:
+        return best, True
     room.chosen[:n_groups] = 0
-    arrange(room, order, start, n_groups, room.chosen, np.uint8(0))
-    path = make_path(feature, start, stop, np.int64(0), np.int64(0), options.min_samples_leaf, free())
-    found = best
-    in_budget = True
+    gather(room, order, start, n_groups, room.chosen, np.uint8(0), np.int64(0))
     if way == DESCENDING:
-        found = sweep_by_descent(order, samples, ranks, points, loss, path, best, node.tolerance)
-    else:
-        path = screen.screen(scratch.screen, order, path, loss, distances, best.cost - node.tolerance)
-        if path.first <= path.last:
-            bounds = scratch.screen.bounds
-            found, in_budget = sweep(
-                order, samples, ranks, points, loss, node.minimum, path, bounds, best, node.tolerance
-            )
+        found = sweep_by_descent(room.arranged, samples, ranks, points, loss, path, best, node.tolerance)
+    elif path.first <= path.last:
+        bounds = scratch.screen.bounds
+        _spread_bounds(room, n_groups, bounds)
+        found, in_budget = sweep(
+            room.arranged, samples, ranks, points, loss, node.minimum, path, bounds, best, node.tolerance
+        )
     if found.cost < best.cost:
         _choose(room, n_groups, found.n_left)
-    if way == WALKING and n_groups <= FEW:
-        found = _try_subsets(problem, scratch, options, place, node, feature, n_groups, distances, found)
+    if n_groups <= FEW:
+        found = _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, found)
     elif found.cost < best.cost:
         found = _reassign(problem, scratch, options, place, node, feature, n_groups, way, found)
-    settled = _settle(room, order, place, n_groups, n_missing, found)
-    return settled if found.cost < best.cost else best, in_budget
+    if found.cost < best.cost:
+        best = _settle(room, order, place, n_groups, n_missing, found)
+    return best, in_budget
 
 
 @inner

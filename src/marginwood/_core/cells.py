@@ -80,9 +80,9 @@ def _sort_values(column, order, values, keys, words, spare, counts):
     for i in range(column.shape[0]):
         values[i] = column[i]
         words[i] = np.uint64(i)
-    argsort(keys, words, spare, counts)
+    in_order, _ = argsort(keys, words, spare, counts)
     for i in range(column.shape[0]):
-        order[i] = np.int32(words[i] & LOW_HALF)
+        order[i] = np.int32(in_order[i] & LOW_HALF)
 
 
 @kernel
@@ -136,7 +136,7 @@ def find_cells(training, marks, weights, found, number, cells):
         marks[word_idx] = 0
         while word != 0:
             end = ends[word_idx * WORD_BITS + trailing_zeros(word)]
-            word &= word - ONE
+            word &= word - ONE  # clears the bit that was read
             row = end >> 1
             if end & 1 == 0:
                 number[row] = n_rows
@@ -175,6 +175,7 @@ def merge_rows(found, merged, last_seen):
     n_merged = 0
     for i in range(first.shape[0]):
         n_merged = put_row(first[i], stop[i], weight[i], n_merged, merged, last_seen)
+        # Steps up and down, whose running sum is the coverage.
         coverage[first[i]] += weight[i]
         coverage[stop[i]] -= weight[i]
     for cell in range(1, last_seen.shape[0]):
@@ -207,6 +208,7 @@ def accumulate(mass, cumulative):
     cumulative[0, 1] = 0.0
     for cell in range(mass.shape[0]):
         part = mass[cell]
+        # What the sum rounds off, exactly (Knuth).
         larger = total + part
         taken = larger - total
         rest += (total - (larger - taken)) + (part - taken)
@@ -256,6 +258,7 @@ def estimate_product(ranges, mass, n_at_risk):
         if stop[i] == first[i] + 1:
             mass[first[i]] += weight[i]
         elif first[i] > 0:
+            # Censored before this cell begins: at risk in all cells before it.
             n_at_risk[first[i] - 1] += weight[i]
     later = 0.0
     for cell in range(n_cells - 1, -1, -1):

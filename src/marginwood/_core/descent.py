@@ -60,7 +60,7 @@ def change(points, loss, sums, rank, kind, weight):
     sums = borrow(sums)
     n_leaves = sums.shape[0] >> 1
     node = n_leaves + rank - FIRST
-    width = 1
+    width = 1  # leaves below a child of the node that is computed
     sums[node, UPPERS if kind == UPPER else LOWERS] = weight
     sums[node, COUNT] = 1.0 if weight > 0 else 0.0
     while node > 1:
@@ -100,6 +100,7 @@ def locate(points, loss, ranks, side, sums):
     n_leaves = sums.shape[0] >> 1
     if sums[1, COUNT] == 0:
         return Optimum(side, n_ranks + FIRST + side, np.nan, -np.inf, np.inf, 0.0), np.int64(0)
+    # The upper limits left of the node that is looked at, around p; the lower limits right of it, around q.
     upper = (0.0, 0.0, 0.0)
     p = _breakpoint(points, 0)
     lower = (0.0, 0.0, 0.0)
@@ -125,6 +126,7 @@ def locate(points, loss, ranks, side, sums):
         else:
             lower = lowers
             q = right_start
+    # The leaf itself: its limit belongs to the left if the minimum lies right of it.
     b = _breakpoint(points, start)
     uppers = _join(code, _group(sums, node, UPPERS), upper, b - p)
     if _lies_right(code, uppers, lower, q - b):
@@ -138,9 +140,8 @@ def locate(points, loss, ranks, side, sums):
         q = b
     at = min(start, n_ranks) + FIRST
     if code == LINEAR:
-        return _linear_optimum(points, ranks, side, at, (upper, p), (lower, q), is_flat), np.int64(
-            n_left + (lower[0] > 0)
-        )
+        best = _linear_optimum(points, ranks, side, at, (upper, p), (lower, q), is_flat)
+        return best, np.int64(n_left + (lower[0] > 0))
     low, high = rankset.previous_rank(ranks, side, at), rankset.next_rank(ranks, side, at - 1)
     if upper[0] > 0 and lower[0] > 0:
         value, cost = between((*upper, p), (*lower, q))

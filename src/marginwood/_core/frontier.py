@@ -47,6 +47,7 @@ def push(frontier, n_pending, priority):
     slots = frontier.slots
     place = n_pending
     slot = slots[n_pending]
+    # Parents of lower priority move down; the new node is written once, where it stays.
     while place > 0:
         parent = (place - 1) >> 1
         if keys[parent] >= priority:
@@ -81,5 +82,5 @@ def pop(frontier, n_pending):
         child = 2 * child + 1
     keys[place] = priority
     slots[place] = slot
-    slots[last] = top
+    slots[last] = top  # free again
     return top

@@ -8,12 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core import rankset
-from marginwood._core.hinge import LOWER
-from marginwood._core.jit import borrow, folded, inner
-from marginwood._core.optimum import meet
+from marginwood._core.hinge import SQUARED, TINY
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, folded, inner, prefetch
 from marginwood._core.order import N_BUCKETS, N_DIGITS, NEW_VALUE, SAMPLE_MASK, argsort
-from marginwood._core.rankset import FIRST, N_SENTINELS
 from marginwood._core.screen import GROUP
 
 # All subsets of up to this many groups are tried.
@@ -26,17 +23,15 @@ SHORT = 32
 class Room(NamedTuple):
     """Room for the groups of one feature in a node.
 
-    `group_of` is the group of each sample. `source` holds the samples of the node, `breakpoints` and `points` their
-    limits, one group after the other. `starts` and `limit_starts` say where, with one entry more than there are groups.
-    `sequence` lines the groups up; `chosen` are those on the left of the best split.
+    `starts` says where groups start in the order of the feature, counted from the start of the node, with one entry
+    more than there are groups; `sums` are their pulls. `sequence` lines them up, and `arranged` holds samples as a
+    sweep is to meet them. `bounds` are those of the splits in front of each group, or of all subsets of few, whose
+    pulls are `subset_sums`. `chosen` are the groups on the left of the best split.
     """
 
-    group_of: np.ndarray
-    source: np.ndarray
+    arranged: np.ndarray
     starts: np.ndarray
-    limit_starts: np.ndarray
-    breakpoints: np.ndarray
-    points: np.ndarray
+    sums: np.ndarray
     keys: np.ndarray
     values: np.ndarray
     words: np.ndarray
@@ -45,23 +40,20 @@ class Room(NamedTuple):
     sequence: np.ndarray
     chosen: np.ndarray
     proposed: np.ndarray
-    sums: np.ndarray
+    subset_sums: np.ndarray
     bounds: np.ndarray
 
 
-def make_room(group_of, n_samples, n_limits, n_categories):
+def make_room(n_samples, n_categories):
     """Room for features of up to this many categories; none if there are none."""
     if n_categories == 0:
-        n_samples, n_limits = 0, 0
+        n_samples = 0
     n_groups = min(n_samples, n_categories + 1)
     keys = np.empty(n_groups, dtype=np.uint64)
     return Room(
-        group_of=group_of,
-        source=np.empty(n_samples, dtype=np.int32),
+        arranged=np.empty(n_samples, dtype=np.int32),
         starts=np.empty(n_groups + 1, dtype=np.int64),
-        limit_starts=np.empty(n_groups + 1, dtype=np.int64),
-        breakpoints=np.empty(n_limits),
-        points=np.empty((n_limits + N_SENTINELS, 2)),
+        sums=np.empty((n_groups, 2 * GROUP)),
         keys=keys,
         values=keys.view(np.float64),
         words=np.empty(n_groups, dtype=np.uint64),
@@ -70,8 +62,8 @@ def make_room(group_of, n_samples, n_limits, n_categories):
         sequence=np.empty(n_groups, dtype=np.int64),
         chosen=np.empty(n_groups, dtype=np.uint8),
         proposed=np.empty(n_groups, dtype=np.uint8),
-        sums=np.empty((2 * GROUP, N_SUBSETS)),
-        bounds=np.empty(N_SUBSETS),
+        subset_sums=np.empty((2 * GROUP, N_SUBSETS)),
+        bounds=np.empty(max(n_groups, N_SUBSETS)),
     )
 
 
@@ -79,114 +71,110 @@ def make_room(group_of, n_samples, n_limits, n_categories):
 def borrow_room(room):
     """The same without reference counting."""
     return Room(
-        borrow(room.group_of), borrow(room.source), borrow(room.starts), borrow(room.limit_starts),
-        borrow(room.breakpoints), borrow(room.points), borrow(room.keys), borrow(room.values),
+        borrow(room.arranged), borrow(room.starts), borrow(room.sums), borrow(room.keys), borrow(room.values),
         borrow(room.words), borrow(room.spare_words), borrow(room.counts), borrow(room.sequence),
-        borrow(room.chosen), borrow(room.proposed), borrow(room.sums), borrow(room.bounds),
+        borrow(room.chosen), borrow(room.proposed), borrow(room.subset_sums), borrow(room.bounds),
     )  # fmt: skip
 
 
 @inner
-def list_groups(room, order, start, stop):
-    """Copy the samples of a node, number their groups as they come, and return how many there are."""
-    source = borrow(room.source)
-    group_of = borrow(room.group_of)
+def list_groups(room, pulls, order, start, stop, code):
+    """Number the groups of a node as they come and add up their pulls; returns how many there are."""
     starts = borrow(room.starts)
+    sums = borrow(room.sums)
+    pulls = borrow(pulls)
     order = borrow(order)
+    n_parts = 1 if code == SQUARED else 2
     n_groups = 0
-    for i in range(start, stop):
-        entry = order[i]
-        if entry < 0 or i == start:
-            starts[n_groups] = i - start
-            n_groups += 1
-        sample = entry & SAMPLE_MASK
-        source[i - start] = sample
-        group_of[sample] = n_groups - 1
-    starts[n_groups] = stop - start
+    starts[0] = 0
+    for part in range(n_parts):
+        first = GROUP * part
+        group = -1
+        a = 0.0
+        b = 0.0
+        c = 0.0
+        d = 0.0
+        for i in range(start, stop):
+            # Sums are begun afresh by a factor and written at every sample: groups may be small, and the end of one
+            # cannot be foreseen.
+            is_new = order[i] < 0 or i == start
+            kept = 0.0 if is_new else 1.0
+            group += is_new
+            if part == 0:
+                ahead = np.int64(order[min(i + PREFETCH_DISTANCE, stop - 1)] & SAMPLE_MASK)
+                prefetch(pulls, ahead * n_parts * GROUP)
+            at = np.uint64(order[i] & SAMPLE_MASK) * np.uint64(n_parts) + np.uint64(part)
+            a = a * kept + pulls[at, 0]
+            b = b * kept + pulls[at, 1]
+            c = c * kept + pulls[at, 2]
+            d = d * kept + pulls[at, 3]
+            own = np.uint64(group)
+            sums[own, first] = a
+            sums[own, first + 1] = b
+            sums[own, first + 2] = c
+            sums[own, first + 3] = d
+            starts[np.uint64(group + 1)] = i + 1 - start
+        n_groups = group + 1
     return n_groups
 
 
 @inner
-def part_limits(room, n_groups, limits, breakpoints, samples):
-    """Part the limits of a node by group; they stay in the order of their breakpoints."""
-    group_of = borrow(room.group_of)
-    ends = borrow(room.limit_starts)
-    points = borrow(room.points)
-    parted = borrow(room.breakpoints)
-    limits = borrow(limits)
-    breakpoints = borrow(breakpoints)
-    samples = borrow(samples)
-    for group in range(n_groups + 1):
-        ends[group] = 0
-    for i in range(limits.shape[0]):
-        ends[group_of[limits[i] >> 1] + 1] += 1
-    for group in range(n_groups):
-        ends[group + 1] += ends[group]
-    for i in range(limits.shape[0]):
-        group = group_of[limits[i] >> 1]
-        at = ends[group]
-        weight = samples[limits[i] >> 1]["weight"]
-        parted[at] = breakpoints[i]
-        points[at + FIRST, 1] = -weight if limits[i] & 1 == LOWER else weight
-        ends[group] = at + 1
-    for group in range(n_groups, 0, -1):
-        ends[group] = ends[group - 1]
-    ends[0] = 0
-
-
-@inner
-def line_up(room, n_groups, ranks, code):
-    """Sort the groups by their minimisers; one without limits comes last."""
+def line_up(room, n_groups, code):
+    """Sort the groups by how far their minimisers lie right of the node's, as their pulls tell."""
     keys = borrow(room.keys)
     values = borrow(room.values)
     words = borrow(room.words)
     sequence = borrow(room.sequence)
-    ends = borrow(room.limit_starts)
-    points = borrow(room.points)
-    breakpoints = borrow(room.breakpoints)
-    ranks = borrow(ranks)
+    sums = borrow(room.sums)
     for group in range(n_groups):
-        first, last = ends[group], ends[group + 1]
-        rankset.reset(ranks, last - first)
-        own = meet(breakpoints[first:last], points[first : last + N_SENTINELS], ranks, rankset.RIGHT, code, True)
-        values[group] = own.value
+        lower = max(sums[group, 2], TINY)
+        upper = max(sums[group, 3], TINY)
+        if code == SQUARED:
+            values[group] = sums[group, 1] / (lower + upper)  # Newton's step
+        elif lower > upper:
+            # On the way to the minimiser the violated lower limits fall to the weight of the upper ones: a share of
+            # them is passed, and their mean distance is the scale of that way.
+            values[group] = sums[group, 0] / lower * ((lower - upper) / lower)
+        else:
+            values[group] = sums[group, 1] / upper * ((lower - upper) / upper)
         words[group] = np.uint64(group)
     if n_groups > SHORT:
-        argsort(keys[:n_groups], words[:n_groups], room.spare_words[:n_groups], room.counts)
+        in_order, _ = argsort(keys[:n_groups], words[:n_groups], room.spare_words[:n_groups], room.counts)
         for i in range(n_groups):
-            sequence[i] = np.int64(words[i] & np.uint64(0xFFFFFFFF))
+            sequence[i] = np.int64(in_order[i] & np.uint64(0xFFFFFFFF))
         return
     for i in range(n_groups):
         key = values[i]
         j = i
-        while j > 0 and not values[sequence[j - 1]] <= key and key == key:
+        while j > 0 and values[sequence[j - 1]] > key:
             sequence[j] = sequence[j - 1]
             j -= 1
         sequence[j] = i
 
 
 @inner
-def arrange(room, order, start, n_groups, is_left, side):
-    """Write the groups on one side to the order from `start` on, as they are lined up; return where they end."""
-    source = borrow(room.source)
+def gather(room, order, start, n_groups, is_left, side, at):
+    """Write the groups on one side to `arranged` from `at` on, as they are lined up; return where they end."""
+    arranged = borrow(room.arranged)
     starts = borrow(room.starts)
     sequence = borrow(room.sequence)
     order = borrow(order)
     is_left = borrow(is_left)
-    at = start
     for i in range(n_groups):
         group = sequence[i]
         if is_left[group] == side:
-            for j in range(starts[group], starts[group + 1]):
-                order[at] = source[j]
+            first = at
+            for j in range(start + starts[group], start + starts[group + 1]):
+                arranged[at] = order[j] & SAMPLE_MASK
                 at += 1
-            order[at - (starts[group + 1] - starts[group])] |= NEW_VALUE
+            arranged[first] |= NEW_VALUE
     return at
 
 
 @inner
-def divide(room, order, start, n_groups, is_left):
-    """Put the groups that go left before the others; return how many samples they have."""
-    middle = arrange(room, order, start, n_groups, is_left, np.uint8(1))
-    arrange(room, order, middle, n_groups, is_left, np.uint8(0))
-    return middle - start
+def put_back(room, order, start, stop):
+    """Replace the order of a node by the one that is arranged."""
+    arranged = borrow(room.arranged)
+    order = borrow(order)
+    for i in range(start, stop):
+        order[i] = arranged[i - start]

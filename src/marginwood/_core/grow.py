@@ -36,18 +36,16 @@ class Shared(NamedTuple):
     samples: np.ndarray
     goes_left: np.ndarray
     pulls: np.ndarray
-    group_of: np.ndarray
 
 
-def make_shared(weights, has_categories=False):
+def make_shared(weights):
     """Fresh room for samples of these weights."""
     n_samples = len(weights)
     samples = np.empty(n_samples, dtype=SAMPLE_DTYPE)  # on huge pages, which np.zeros are not
     words = samples.view(np.float64).reshape(n_samples, -1)
     words[:, :-1] = 0.0  # finite, because limits that are not there count 0 times their breakpoint
     samples["weight"] = weights
-    group_of = np.empty(n_samples if has_categories else 0, dtype=np.int32)
-    return Shared(samples, np.empty(n_samples, dtype=np.uint8), make_pulls(n_samples), group_of)
+    return Shared(samples, np.empty(n_samples, dtype=np.uint8), make_pulls(n_samples))
 
 
 def make_scratch(shared, n_features, n_samples, n_limits, max_leaves, n_categories=0):
@@ -62,14 +60,16 @@ def make_scratch(shared, n_features, n_samples, n_limits, max_leaves, n_categori
         features=np.empty(n_features, dtype=np.int64),
         random=np.empty(1, dtype=np.uint64),
         screen=make_screen(shared.pulls, n_samples),
-        categories=make_room(shared.group_of, n_samples, n_limits, n_categories),
+        categories=make_room(n_samples, n_categories),
         frontier=frontier.make_frontier(max_leaves),
     )
 
 
 def root_of(problem, seed):
     """The place of the root."""
-    n_samples, n_limits, weight = problem.orders.shape[1], len(problem.limits), float(problem.weights.sum())
+    n_samples = problem.orders.shape[1]
+    n_limits = len(problem.limits)
+    weight = float(problem.weights.sum())
     centre = centre_of(problem.limits, problem.breakpoints)
     return Place(0, 0, 0, n_samples, 0, n_limits, weight, centre, 0.0, -np.inf, np.inf, np.uint64(seed))
 
@@ -87,11 +87,14 @@ def count_leaves(options, place):
 @folded
 def write(row, place, best):
     """Fill the row of a node as a leaf."""
-    row["threshold"], row["feature"] = NO_FEATURE, NO_FEATURE
-    row["children_left"], row["children_right"], row["missing_go_to_left"] = LEAF, LEAF, 0
+    row["threshold"] = NO_FEATURE
+    row["feature"] = NO_FEATURE
+    row["children_left"], row["children_right"] = LEAF, LEAF
+    row["missing_go_to_left"] = 0
     row["value"] = place.parent_value if best.value != best.value else min(max(best.value, place.low), place.high)
     row["value_low"], row["value_high"] = best.low, best.high
-    row["impurity"], row["weighted_n_node_samples"] = best.cost, place.weight
+    row["impurity"] = best.cost
+    row["weighted_n_node_samples"] = place.weight
     row["n_node_samples"] = place.stop - place.start
 
 
@@ -111,11 +114,14 @@ def wait(scratch, options, place, node, split, n_pending):
     elif split.n_left == 0 or decrease < options.min_decrease:
         return n_pending
     item = scratch.frontier.pending[frontier.push(scratch.frontier, n_pending, priority)]
-    item["node"], item["depth"] = place.node, place.depth
+    item["node"] = place.node
+    item["depth"] = place.depth
     item["start"], item["stop"] = place.start, place.stop
     item["limit_start"], item["limit_stop"] = place.limit_start, place.limit_stop
-    item["feature"], item["n_left"] = split.feature, split.n_left
-    item["missing_left"], item["seed"] = split.missing_left, place.seed
+    item["feature"] = split.feature
+    item["n_left"] = split.n_left
+    item["missing_left"] = split.missing_left
+    item["seed"] = place.seed
     item["low"], item["high"] = place.low, place.high
     item["left_centre"] = node.centre + split.left_value
     item["right_centre"] = node.centre + split.right_value
@@ -139,16 +145,22 @@ def divide(problem, scratch, options, item, row, n_nodes):
 
     Returns the places of its children, and whether the orders must be partitioned: they are needed below, or later.
     """
-    start, stop, feature, n_left = item["start"], item["stop"], item["feature"], item["n_left"]
-    order, depth = problem.orders[feature], item["depth"] + 1
+    start, stop = item["start"], item["stop"]
+    feature = item["feature"]
+    n_left = item["n_left"]
+    order = problem.orders[feature]
+    depth = item["depth"] + 1
     n_missing = n_missing_in(problem.X, order, start, stop, feature)
     path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf, free())
-    row["children_left"], row["children_right"], row["feature"] = n_nodes, n_nodes + 1, feature
+    row["children_left"], row["children_right"] = n_nodes, n_nodes + 1
+    row["feature"] = feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
     goes_left = scratch.goes_left
     left_weight, right_weight = partition.mark(order, path, n_left, goes_left, problem.weights)
     row["missing_go_to_left"] = path.missing_left if n_missing > 0 else left_weight > right_weight
-    first, last, split, value = item["limit_start"], item["limit_stop"], start + n_left, row["value"]
+    first, last = item["limit_start"], item["limit_stop"]
+    split = start + n_left
+    value = row["value"]
     middle = partition.partition_limits(
         problem.limits, problem.breakpoints, (first, last), goes_left, scratch.spare, scratch.spare_breakpoints
     )
@@ -209,7 +221,8 @@ def grow(problem, loss, kinds, options, scratch, nodes, place, n_nodes, n_pendin
         if item["feature"] == NOT_PRICED or item["stop"] - item["start"] > options.largest:
             return n_nodes, n_pending
         item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
-        n_pending, n_fresh = n_pending - 1, 2
+        n_pending -= 1
+        n_fresh = 2
         left, right, goes_on = divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
         if goes_on:
             partition.partition_orders(problem.orders, left.start, right.stop, scratch.goes_left, scratch.spare)
@@ -221,9 +234,11 @@ def price_by_descent(problem, loss, kinds, options, scratch, nodes, n_pending):
     problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
     item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
     row = nodes[item["node"]]
-    weight, value = row["weighted_n_node_samples"], row["value"]
+    weight = row["weighted_n_node_samples"]
+    value = row["value"]
     first, last = item["limit_start"], item["limit_stop"]
-    stretch, seed = (item["start"], item["stop"], first, last), item["seed"]
+    stretch = (item["start"], item["stop"], first, last)
+    seed = item["seed"]
     place = Place(item["node"], item["depth"], *stretch, weight, value, value, item["low"], item["high"], seed)
     centre, reach, best = open_place(problem, scratch, place)
     node = prepare(problem, scratch, place, centre, reach, best)

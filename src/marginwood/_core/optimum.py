@@ -12,6 +12,10 @@ Both numbers grow along their walk, and their difference is the slope of the cos
 numbers that are not negative are ever added: nothing cancels, no heavy limit that is satisfied drowns a light one, and
 a cost of zero is exactly zero. The minimum lies where the walks meet.
 
+Which walk goes on is a coin toss at every step, and a processor that guesses wrong waits longer than a step takes. The
+numbers of a walk do not depend on when it goes on, only where both meet does. So each goes ahead by STRIDE limits: if
+it has less there than the other one STRIDE limits ahead, it passes them all before the other has passed its own.
+
 The linear hinge is flat where both weights are equal. So these are kept in two doubles each, a sum and what it has
 rounded off: a limit of 1e-25 of the weight still tips the balance between heavy ones.
 """
@@ -27,6 +31,8 @@ from marginwood._core.rankset import FIRST, N_SENTINELS
 
 # Sums of two doubles that differ by less than this share are the same sum, rounded in another order.
 BALANCE = 2.0**-90
+# How many limits a walk passes at once while the walks are far apart.
+STRIDE = 64
 
 
 class Optimum(NamedTuple):
@@ -84,6 +90,46 @@ def _previous(ranks, side, rank, is_full):
     return rank - 1 if is_full else rankset.previous_rank(ranks, side, rank)
 
 
+@inlined
+def _pass_squared(b, points, k, walk, down):
+    """The walk from the left past the limit at `k`, where its first moment is `down`."""
+    u, d, s, p, last_lower, first_upper = walk
+    signed = points[np.uint64(k), 1]
+    at = b[np.uint64(k - FIRST)]
+    h = at - p
+    s += (2 * d + u * h) * h
+    first_upper = k if (u == 0) & (signed > 0) else first_upper
+    last_lower = k if signed < 0 else last_lower
+    return u + max(signed, 0.0), down, s, at, last_lower, first_upper
+
+
+@inlined
+def _pass_squared_back(b, points, m, walk, up):
+    """The same from the right."""
+    v, a, t, q = walk
+    at = b[np.uint64(m - FIRST)]
+    h = q - at
+    t += (2 * a + v * h) * h
+    return v + max(-points[np.uint64(m), 1], 0.0), up, t, at
+
+
+@inlined
+def _stride_squared(b, points, k, walk, down):
+    """STRIDE limits at once, from the left, and the first moment at the next one."""
+    for at in range(k, k + STRIDE):
+        walk = _pass_squared(b, points, at, walk, down)
+        down = walk[1] + walk[0] * (b[np.uint64(at + 1 - FIRST)] - walk[3])
+    return walk, down
+
+
+@inlined
+def _stride_squared_back(b, points, m, walk, up):
+    for i in range(STRIDE):
+        walk = _pass_squared_back(b, points, m - i, walk, up)
+        up = walk[1] + walk[0] * (walk[3] - b[np.uint64(m - i - 1 - FIRST)])
+    return walk, up
+
+
 @inner
 def _meet_squared(breakpoints, points, ranks, side, is_full):
     b = borrow(breakpoints)
@@ -92,37 +138,37 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
     low, high = side, points.shape[0] - N_SENTINELS + FIRST + side
     k = rankset.next_rank(ranks, side, low)
     m = rankset.previous_rank(ranks, side, high)
-    last_lower, first_upper = low, high
-    u = 0.0
-    d = 0.0
-    s = 0.0
-    v = 0.0
-    a = 0.0
-    t = 0.0
     p, q = (b[k - FIRST], b[m - FIRST]) if k <= m else (0.0, 0.0)
+    left = 0.0, 0.0, 0.0, p, low, high
+    right = 0.0, 0.0, 0.0, q
     down, up = 0.0, 0.0  # the moments, moved on to the next breakpoints
+    if is_full and m - k >= 2 * STRIDE:
+        far_left, far_down = _stride_squared(b, points, k, left, down)
+        far_right, far_up = _stride_squared_back(b, points, m, right, up)
+        while m - k >= 2 * STRIDE:
+            if far_left[1] <= far_right[1]:
+                left, down = far_left, far_down
+                k += STRIDE
+                low = k - 1
+                far_left, far_down = _stride_squared(b, points, k, left, down)
+            else:
+                right, up = far_right, far_up
+                m -= STRIDE
+                high = m + 1
+                far_right, far_up = _stride_squared_back(b, points, m, right, up)
     while k <= m:
         if down <= up:
-            h = b[k - FIRST] - p
-            signed = points[k, 1]
-            s += (2 * d + u * h) * h
-            d = down
-            p = b[k - FIRST]
+            left = _pass_squared(b, points, k, left, down)
             low = k
-            first_upper = k if u == 0 and signed > 0 else first_upper
-            last_lower = k if signed < 0 else last_lower
-            u += max(signed, 0.0)
             k = _next(ranks, side, k, is_full)
-            down = d + u * (b[k - FIRST] - p) if k <= m else 0.0
+            down = left[1] + left[0] * (b[k - FIRST] - left[3]) if k <= m else 0.0
         else:
-            h = q - b[m - FIRST]
-            t += (2 * a + v * h) * h
-            a = up
-            q = b[m - FIRST]
+            right = _pass_squared_back(b, points, m, right, up)
             high = m
-            v += max(-points[m, 1], 0.0)
             m = _previous(ranks, side, m, is_full)
-            up = a + v * (q - b[m - FIRST]) if k <= m else 0.0
+            up = right[1] + right[0] * (right[3] - b[m - FIRST]) if k <= m else 0.0
+    u, d, s, p, last_lower, first_upper = left
+    v, a, t, q = right
     if v > 0:
         value, cost = between((u, d, s, p), (v, a, t, q))
         return Optimum(low, high, value, value, value, cost)
@@ -131,6 +177,23 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
     start = b[last_lower - FIRST] if last_lower >= FIRST else -np.inf
     stop = b[first_upper - FIRST] if first_upper - FIRST < b.shape[0] else np.inf
     return Optimum(low, high, middle_of(start, stop), start, stop, 0.0)
+
+
+@inlined
+def _pass_linear(b, points, at, to, walk, up):
+    """The walk from the left, past the limit at `at` to the one at `to`; `up` is the weight with the first of them."""
+    sign = 1.0 if to > at else -1.0
+    d = walk[2] + up[0] * (sign * (b[np.uint64(to - FIRST)] - b[np.uint64(at - FIRST)]))
+    return (up[0], up[1], d), add_exactly(up[0], up[1], max(sign * points[np.uint64(to), 1], 0.0))
+
+
+@inlined
+def _stride_linear(b, points, k, step, walk, up):
+    """STRIDE limits at once; a step of -1 is for the walk from the right."""
+    for _ in range(STRIDE):
+        walk, up = _pass_linear(b, points, k, k + step, walk, up)
+        k += step
+    return walk, up
 
 
 @inner
@@ -144,37 +207,38 @@ def _meet_linear(breakpoints, points, ranks, side, is_full):
     m = rankset.previous_rank(ranks, side, behind)
     if k > m:
         return Optimum(before, behind, np.nan, -np.inf, np.inf, 0.0)
-    u = 0.0
-    u_rest = 0.0
-    d = 0.0
-    v = 0.0
-    l_rest = 0.0
-    a = 0.0
-    up, up_rest = add_exactly(u, u_rest, max(points[k, 1], 0.0))  # with the limits at k and at m
-    low, low_rest = add_exactly(v, l_rest, max(-points[m, 1], 0.0))
+    left = right = 0.0, 0.0, 0.0  # weight, what it lacks, and weighted distance
+    up = add_exactly(0.0, 0.0, max(points[k, 1], 0.0))  # with the limits at k and at m
+    low = add_exactly(0.0, 0.0, max(-points[m, 1], 0.0))
+    if is_full and m - k >= 2 * STRIDE:
+        far_left, far_up = _stride_linear(b, points, k, 1, left, up)
+        far_right, far_low = _stride_linear(b, points, m, -1, right, low)
+        while m - k >= 2 * STRIDE:
+            if compare_weights(far_left[0], far_left[1], far_right[0], far_right[1]) < 0:
+                left, up = far_left, far_up
+                k += STRIDE
+                far_left, far_up = _stride_linear(b, points, k, 1, left, up)
+            else:
+                right, low = far_right, far_low
+                m -= STRIDE
+                far_right, far_low = _stride_linear(b, points, m, -1, right, low)
     while k < m:
-        if compare_weights(up, up_rest, low, low_rest) < 0:
-            u = up
-            u_rest = up_rest
-            at = k
-            k = _next(ranks, side, k, is_full)
-            d += u * (b[k - FIRST] - b[at - FIRST])
-            up, up_rest = add_exactly(u, u_rest, max(points[k, 1], 0.0))
+        if compare_weights(up[0], up[1], low[0], low[1]) < 0:
+            following = _next(ranks, side, k, is_full)
+            left, up = _pass_linear(b, points, k, following, left, up)
+            k = following
         else:
-            v = low
-            l_rest = low_rest
-            at = m
-            m = _previous(ranks, side, m, is_full)
-            a += v * (b[at - FIRST] - b[m - FIRST])
-            low, low_rest = add_exactly(v, l_rest, max(-points[m, 1], 0.0))
+            following = _previous(ranks, side, m, is_full)
+            right, low = _pass_linear(b, points, m, following, right, low)
+            m = following
     value = b[k - FIRST]
-    if low == 0:  # no lower limit at all
+    if low[0] == 0:  # no lower limit at all
         return Optimum(before, k, value, -np.inf, value, 0.0)
     following = rankset.next_rank(ranks, side, k)
     end = value
-    if compare_weights(up, up_rest, v, l_rest) == 0:
+    if compare_weights(up[0], up[1], right[0], right[1]) == 0:
         end = b[following - FIRST] if following < behind else np.inf
-    return Optimum(k, following, middle_of(value, end), value, end, d + a)
+    return Optimum(k, following, middle_of(value, end), value, end, left[2] + right[2])
 
 
 @inner

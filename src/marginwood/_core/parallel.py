@@ -1,8 +1,9 @@
 """One tree by a team of threads: the same bits as from `grow`, whoever does what and when.
 
 A node of many rows is *wide*: the thread that owns it tries its features in order, while idle threads bound the prices
-of those that come last, so that the owner may pass over them; then all of them partition orders. A node of few rows is
-grown with all that is below it by one thread. At the end nodes are numbered as `grow` would have numbered them.
+of those that come last, and try them, so that the owner may pass over them; then all of them partition orders. A node
+of few rows is grown with all that is below it by one thread. At the end nodes are numbered as `grow` would have
+numbered them.
 """
 
 from collections import deque
@@ -13,7 +14,8 @@ import numpy as np
 from marginwood._core import wide
 from marginwood._core.grow import count_leaves, grow_on, is_priced, make_scratch, price_by_descent
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
-from marginwood._core.screen import BLOCK, make_screen
+from marginwood._core.rankset import make_rank_set
+from marginwood._core.screen import make_screen
 from marginwood._core.search import NOT_PRICED
 from marginwood._core.split import Split
 
@@ -100,7 +102,8 @@ class Growth:
         whole.nodes = nodes[:n_nodes].copy()
 
     def _make_scratch(self, place, max_leaves):
-        n_rows, n_limits = place.stop - place.start, place.limit_stop - place.limit_start
+        n_rows = place.stop - place.start
+        n_limits = place.limit_stop - place.limit_start
         n_categories = int(self.n_categories.max())
         return make_scratch(self.shared, len(self.orders), n_rows, n_limits, max_leaves, n_categories)
 
@@ -144,29 +147,52 @@ class Growth:
         return np.array(keys, dtype=np.int64)
 
     def _try_with_help(self, place, scratch, opened, keys, best):
-        """The better of `best` and the splits of some paths, while idle threads bound the prices of the last ones."""
-        least = np.full(len(keys), np.nan)
-        waiting = deque(range(len(keys)))
+        """The better of `best` and the splits of some paths: this thread tries the first ones, idle ones the last.
 
-        def bound():
-            room = make_screen(self.shared.pulls, BLOCK)._replace(totals=scratch.screen.totals)
-            for i in self.team.drain(waiting.pop):
+        A split that is found out of turn counts for nothing but a bound: no split of its path costs less, up to the
+        tolerance. So this thread passes over that path, or tries it again in its turn.
+        """
+        least = np.full(len(keys), np.nan)
+        unbounded, untried = deque(range(len(keys))), deque(range(len(keys)))
+
+        def help_out():
+            own = self._copy_scratch(scratch, place)
+            for i in self.team.drain(unbounded.pop):
                 if self.n_categories[keys[i, 0]] == 0:
-                    least[i] = wide.least_of_path(*self.plain_start, room, place, opened, keys[i])
+                    least[i] = wide.least_of_path(*self.plain_start, own.screen, place, opened, keys[i])
+            for i in self.team.drain(untried.pop):
+                if self.n_categories[keys[i, 0]] == 0:
+                    one = slice(i, i + 1)
+                    found = wide.try_paths(*self.start, own, place, opened, keys[one], least[one], best)
+                    if found.feature != NOT_PRICED:
+                        least[i] = found.cost - opened.tolerance
 
         n_at_once = -(-CELLS_PER_CALL // (place.stop - place.start))
-        with self.team.helped(bound):
-            for first in range(0, len(keys), n_at_once):
+        n_tried = 0
+        with self.team.helped(help_out):
+            while untried and best.feature != NOT_PRICED:
                 self.team.check_stopped()
+                first = n_tried
                 for _ in range(n_at_once):
-                    with suppress(IndexError):  # all others have been bounded, or are about to be
-                        waiting.popleft()
-                some = slice(first, first + n_at_once)
+                    with suppress(IndexError):  # all others have been tried, or bounded, or are about to be
+                        n_tried = untried.popleft() + 1
+                        unbounded.popleft()
+                some = slice(first, n_tried)
                 best = wide.try_paths(*self.start, scratch, place, opened, keys[some], least[some], best)
-                if best.feature == NOT_PRICED:
-                    waiting.clear()
-                    break
-        return best
+            if best.feature == NOT_PRICED:
+                unbounded.clear()
+                untried.clear()
+        if best.feature == NOT_PRICED:
+            return best
+        return wide.try_paths(*self.start, scratch, place, opened, keys[n_tried:], least[n_tried:], best)
+
+    def _copy_scratch(self, scratch, place):
+        """Room for a thread to try paths of a node that another one has opened."""
+        screen = make_screen(self.shared.pulls, place.stop - place.start)
+        return scratch._replace(
+            ranks=make_rank_set(place.limit_stop - place.limit_start),
+            screen=screen._replace(totals=scratch.screen.totals),
+        )
 
     def _divide(self, scratch, nodes, n_nodes, n_pending):
         """Carry out the split of the first pending node; returns the places of its children."""

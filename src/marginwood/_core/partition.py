@@ -1,10 +1,15 @@
-"""Carrying out a split: stable partitions of a node's stretches of the limits and of every order."""
+"""Carrying out a split: stable partitions of a node's stretches of the limits and of every order.
+
+Indices are unsigned here: nothing is compiled that looks for one from the end, which takes half of the time.
+"""
 
 import numpy as np
 
 from marginwood._core.jit import borrow, inner
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.split import path_row
+
+ONE = np.uint64(1)
 
 
 @inner
@@ -31,22 +36,22 @@ def partition_limits(limits, breakpoints, stretch, goes_left, spare_limits, spar
     goes_left = borrow(goes_left)
     spare_limits = borrow(spare_limits)
     spare_breakpoints = borrow(spare_breakpoints)
-    left = stretch[0]
-    n_right = 0
-    for i in range(stretch[0], stretch[1]):
+    left = np.uint64(stretch[0])
+    n_right = np.uint64(0)
+    for i in range(np.uint64(stretch[0]), np.uint64(stretch[1])):
         limit = limits[i]
         b = breakpoints[i]
-        is_left = np.int64(goes_left[limit >> 1])
+        is_left = np.uint64(goes_left[np.uint64(limit >> 1)])
         limits[left] = limit
         breakpoints[left] = b
         spare_limits[n_right] = limit
         spare_breakpoints[n_right] = b
         left += is_left
-        n_right += 1 - is_left
+        n_right += ONE - is_left
     for i in range(n_right):
-        limits[left + i] = spare_limits[i]
-        breakpoints[left + i] = spare_breakpoints[i]
-    return left
+        limits[left + np.uint64(i)] = spare_limits[i]
+        breakpoints[left + np.uint64(i)] = spare_breakpoints[i]
+    return np.int64(left)
 
 
 @inner
@@ -60,21 +65,23 @@ def partition_orders(orders, start, stop, goes_left, spare):
     spare = borrow(spare)
     nothing = np.int32(0)
     for feature in range(orders.shape[0]):
-        left = start
-        n_right = 0
+        order = orders[feature]
+        left = np.uint64(start)
+        n_right = np.uint64(0)
         new_left, new_right = nothing, nothing
-        for i in range(start, stop):
-            entry = orders[feature, i]
+        for i in range(np.uint64(start), np.uint64(stop)):
+            entry = order[i]
             sample = entry & SAMPLE_MASK
             new = entry & ~SAMPLE_MASK
-            is_left = np.int64(goes_left[sample])
+            is_left = np.uint64(goes_left[np.uint64(sample)])
+            # A boundary between two values stands on both sides until an entry of that side takes it over.
             new_left |= new
             new_right |= new
-            orders[feature, left] = sample | new_left
+            order[left] = sample | new_left
             spare[n_right] = sample | new_right
             left += is_left
-            n_right += 1 - is_left
+            n_right += ONE - is_left
             new_left = nothing if is_left else new_left
             new_right = new_right if is_left else nothing
         for i in range(n_right):
-            orders[feature, left + i] = spare[i]
+            order[left + np.uint64(i)] = spare[i]

@@ -38,6 +38,7 @@ def apply(nodes, X, subsets):
         fourth = min(first + 3, n_rows - 1)
         a = b = c = d = np.int64(0)
         moved = True
+        # Children have larger numbers than their parents, so the sum grows until all four are at a leaf.
         while moved:
             before = a + b + c + d
             a = _step(nodes, X, subsets, first, a)

@@ -20,6 +20,7 @@ from marginwood._core.search import Options, Problem
 from marginwood._core.subsets import list_subsets
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
+POWERS = {"linear_hinge": 1, "squared_hinge": 2}  # of the target's unit in a cost
 MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
 # Limits too far away to matter may be as large as this power of two: sums over a billion of them do not overflow.
 LARGEST_EXPONENT = 900
@@ -126,11 +127,12 @@ def in_units(costs, weight_unit, exponent, power):
 def best_constant(limits, weights, loss):
     """The optimum of all limits, in the units of weights and targets; they must be of rows of positive weight."""
     weights, weight_unit = scaled(weights)
-    n_limits, power = len(limits.in_order), 2 if LOSS_CODES[loss] == SQUARED else 1
-    points, ranks = np.empty((n_limits + N_SENTINELS, 2)), make_rank_set(n_limits)
+    n_limits = len(limits.in_order)
+    points = np.empty((n_limits + N_SENTINELS, 2))
+    ranks = make_rank_set(n_limits)
     best = solve(limits.in_order, limits.breakpoints, weights, points, ranks, LOSS_CODES[loss])
     value, low, high = (float(np.ldexp(number, limits.exponent)) for number in (best.value, best.low, best.high))
-    cost = in_units(np.array([best.cost]), weight_unit, limits.exponent, power)[0]
+    cost = in_units(np.array([best.cost]), weight_unit, limits.exponent, POWERS[loss])[0]
     return best._replace(value=value, low=low, high=high, cost=float(cost))
 
 
@@ -176,7 +178,7 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     n_categories, signs = kinds
     has_categories = n_categories is not None
     n_categories = n_categories if has_categories else np.zeros(X.shape[1], dtype=np.int64)
-    power = 2 if LOSS_CODES[loss] == SQUARED else 1
+    power = POWERS[loss]
     of_rows = X, orders, limits.in_order, limits.breakpoints, weights
     problem = Problem(*of_rows, n_categories, signs, None, limits.margin)
     mantissa, weight_exponent = np.frexp(weight_unit)
@@ -198,8 +200,8 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
 
 def _grow(start, root, team):
     """The node table in the units of the problem, by a team if there is one and it is worth its while."""
-    problem, _, kinds, options = start
-    shared = make_shared(problem.weights, kinds == CATEGORIES)
+    problem, _, _, options = start
+    shared = make_shared(problem.weights)
     if team is not None and problem.orders.size >= parallel.LEAST_CELLS:
         return parallel.Growth(team, start, shared).grow(root)
     max_leaves = count_leaves(options, root)

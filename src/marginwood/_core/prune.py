@@ -23,6 +23,7 @@ def _meld(links, rates, a, b):
         a, b = b, a
     top = a
     while True:
+        # The right heap is melded with b and becomes the left one: swapping sides is what keeps skew heaps flat.
         rest = links[a, 1]
         links[a, 1] = links[a, 0]
         if rest == NONE:
@@ -49,7 +50,7 @@ def collapse_rates(nodes):
     decreases = np.zeros(n_nodes)
     n_splits = np.zeros(n_nodes, dtype=np.int64)
     links = np.empty((n_nodes, 2), dtype=np.int64)
-    for node in range(n_nodes - 1, -1, -1):
+    for node in range(n_nodes - 1, -1, -1):  # children before their parents
         left = np.int64(nodes[node]["children_left"])
         right = np.int64(nodes[node]["children_right"])
         if left == LEAF:
@@ -67,6 +68,7 @@ def collapse_rates(nodes):
         rates[node] = decrease / size
         links[node, 0] = pool
         links[node, 1] = NONE
+    # A split is gone at the latest when one above it is.
     for node in range(n_nodes):
         if n_splits[node]:
             left, right = nodes[node]["children_left"], nodes[node]["children_right"]
@@ -131,6 +133,7 @@ def path_losses(nodes, subsets, leaf_from, n_subtrees, X, intervals, weights, ki
             left, right = nodes[node]["children_left"], nodes[node]["children_right"]
             _add_to_range(sums, leaf_from[left], leaf_from[node], losses[left])
             _add_to_range(sums, leaf_from[right], leaf_from[node], losses[right])
+    # From blocks down to single subtrees.
     for block in range(1, n_subtrees):
         sums[2 * block] += sums[block]
         sums[2 * block + 1] += sums[block]

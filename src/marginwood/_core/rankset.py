@@ -16,13 +16,13 @@ import numpy as np
 from marginwood._core.jit import inlined, inner, leading_zeros, trailing_zeros
 
 LEFT, RIGHT = np.int64(0), np.int64(1)
-FIRST = 2
-N_SENTINELS = 4
+FIRST = 2  # two sentinels below the ranks
+N_SENTINELS = 4  # and two above
 
 ONE = np.uint64(1)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 NONE = np.uint64(0)
-N_LEVELS = 6
+N_LEVELS = 6  # of 64 bits each: 2**36 ranks, more than 32-bit limits can number
 HEADER = 2 * N_LEVELS
 
 
@@ -54,6 +54,7 @@ def reset(ranks, n_ranks):
         n_spare = np.uint64(63 - (last & 63))
         last >>= 6
         for i in range(last + 1):
+            # At the bottom, which both sides share, a bit of 0 is a rank of the right side.
             if level > 0:
                 ranks[right + i] = ALL
             ranks[left + i] = NONE
@@ -70,6 +71,7 @@ def move_left(ranks, rank):
     before = ranks[idx]
     after = before | (ONE << np.uint64(rank & 63))
     ranks[idx] = after
+    # Only the first rank of a word to enter the left, and the last to leave the right, are news to the levels above.
     if before == NONE or after == ALL:
         _move_words(ranks, rank >> 6, before == NONE, after == ALL)
 
@@ -110,6 +112,7 @@ def next_rank(ranks, side, rank):
 def _next_in_other_word(ranks, side, position):
     level = 0
     word = NONE
+    # Up to the first level that holds anything beyond, then down to its first rank. The sentinel ends the search.
     while word == NONE:
         level += 1
         position = (position >> 6) + 1

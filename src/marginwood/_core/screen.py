@@ -32,6 +32,8 @@ from marginwood._core.split import Path, path_row
 GROUP = 4
 # The sums of this many splits are written down and then turned into bounds, several in one instruction.
 BLOCK = 64
+# Rows whose pulls are filled in one go.
+FILLED = 4096
 CACHE_LINE = 64
 # How many ranks from the minimum to either side value, in square roots of the number of limits: the minima of a
 # node's parts scatter that far.
@@ -81,49 +83,80 @@ def borrow_screen(room):
 @inlined
 def _violations(sample, value):
     """The distances from a value to a sample's two limits, 0 if satisfied, and their weights."""
-    x = max(sample["lower"] - value, 0.0) if sample["lower_rank"] > 0 else 0.0
-    y = max(value - sample["upper"], 0.0) if sample["upper_rank"] > 0 else 0.0
-    return x, y, sample["weight"] if x > 0 else 0.0, sample["weight"] if y > 0 else 0.0
+    # Computed, not branched to: whether a limit is there, and violated, is anyone's guess.
+    x = max(sample["lower"] - value, 0.0) * np.float64(sample["lower_rank"] > 0)
+    y = max(value - sample["upper"], 0.0) * np.float64(sample["upper_rank"] > 0)
+    weight = sample["weight"]
+    return x, y, weight * np.float64(x > 0), weight * np.float64(y > 0)
 
 
 @inner
-def fill(room, order, start, stop, samples, points, loss, minimum, mu):
-    """Fill the pulls of a node's samples at its minimiser `mu`; return how far the values left and right of it are."""
-    pulls = borrow(room.pulls)
-    totals = borrow(room.totals)
-    order = borrow(order)
-    samples = borrow(samples)
-    points = borrow(points)
+def side_values(points, loss, minimum, mu):
+    """The values left and right of the minimiser `mu` at which tangents are taken."""
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
     n_ranks = np.int64(SPREAD * np.sqrt(last))
     left = min(max(points[max(minimum.low - n_ranks, rankset.FIRST), 0], -loss.reach), mu)
     right = max(min(points[min(minimum.high + n_ranks, last), 0], loss.reach), mu)
-    n_groups = 1 if loss.code == SQUARED else 2
-    for i in range(GROUP * n_groups):
-        totals[i] = 0.0
+    return left, right
+
+
+@inlined
+def _put(pulls, at, group, sums):
+    """Write down a group of pulls; return the sums with it."""
+    pulls[at, 0] = group[0]
+    pulls[at, 1] = group[1]
+    pulls[at, 2] = group[2]
+    pulls[at, 3] = group[3]
+    return sums[0] + group[0], sums[1] + group[1], sums[2] + group[2], sums[3] + group[3]
+
+
+@inner
+def fill_rows(pulls, sums, order, stretch, samples, loss, values):
+    """Fill the pulls of the samples in a stretch of an order, at the minimiser and left and right; fill their sums."""
+    pulls = borrow(pulls)
+    sums = borrow(sums)
+    order = borrow(order)
+    samples = borrow(samples)
+    mu, left, right = values
+    n_groups = np.uint64(1 if loss.code == SQUARED else 2)
+    start, stop = stretch
+    first = second = (0.0, 0.0, 0.0, 0.0)
     for row in range(start, stop):
-        ahead = np.int64(order[min(row + PREFETCH_DISTANCE, stop - 1)] & SAMPLE_MASK)
+        ahead = np.int64(order[np.uint64(min(row + PREFETCH_DISTANCE, stop - 1))] & SAMPLE_MASK)
         prefetch(samples, ahead)
-        prefetch(pulls, ahead * n_groups * GROUP)
-        sample = samples[order[row] & SAMPLE_MASK]
-        at = n_groups * (order[row] & SAMPLE_MASK)
+        prefetch(pulls, ahead * np.int64(n_groups) * GROUP)
+        idx = np.uint64(order[np.uint64(row)] & SAMPLE_MASK)
+        sample = samples[idx]
+        at = idx * n_groups
         x, y, c, d = _violations(sample, mu)
-        pulls[at, 2] = c
-        pulls[at, 3] = d
         if loss.code == SQUARED:
-            pulls[at, 0] = c * x * x + d * y * y
-            pulls[at, 1] = c * x - d * y
+            first = _put(pulls, at, (c * x * x + d * y * y, c * x - d * y, c, d), first)
         else:
-            pulls[at, 0] = c * x
-            pulls[at, 1] = d * y
+            first = _put(pulls, at, (c * x, d * y, c, d), first)
             x, y, c, d = _violations(sample, left)
-            pulls[at + 1, 0] = c * x + d * y
-            pulls[at + 1, 1] = d - c
+            cost, slope = c * x + d * y, d - c
             x, y, c, d = _violations(sample, right)
-            pulls[at + 1, 2] = c * x + d * y
-            pulls[at + 1, 3] = d - c
-        for i in range(GROUP * n_groups):
-            totals[i] += pulls[at + i // GROUP, i % GROUP]
+            second = _put(pulls, at + np.uint64(1), (cost, slope, c * x + d * y, d - c), second)
+    for i in range(GROUP):
+        sums[i] = first[i]
+        sums[GROUP + i] = second[i]
+
+
+@inner
+def fill(room, order, start, stop, samples, points, loss, minimum, mu):
+    """Fill the pulls of a node's samples at its minimiser `mu`; return how far the values left and right of it are.
+
+    Their sums are those of stretches of FILLED rows, added up: so threads that take a stretch each find the same.
+    """
+    totals = borrow(room.totals)
+    running = borrow(room.running)
+    left, right = side_values(points, loss, minimum, mu)
+    totals[:] = 0.0
+    for first in range(start, stop, FILLED):
+        stretch = first, min(first + FILLED, stop)
+        fill_rows(room.pulls, running, order, stretch, samples, loss, (mu, left, right))
+        for i in range(totals.shape[0]):
+            totals[i] += running[i]
     return mu - left, right - mu
 
 
@@ -263,7 +296,7 @@ def screen(room, order, path, loss, distances, price):
 
 @inner
 def least_bound(room, order, path, loss, distances):
-    """The least bound of a path, minus infinity if one is no number; `room` need hold those of a block only."""
+    """The least bound of a path, minus infinity if one is not a number; `room` need hold those of a block only."""
     order = borrow(order)
     room = borrow_screen(room)
     least = np.inf

@@ -127,7 +127,8 @@ def open_place(problem, scratch, place):
     limits = problem.limits[place.limit_start : place.limit_stop]
     breakpoints = problem.breakpoints[place.limit_start : place.limit_stop]
     points = points_of(scratch, place)
-    centre, reach = place.centre, 0.0
+    centre = place.centre
+    reach = 0.0
     n_limits = limits.shape[0]
     if n_limits > 0:
         first, last = contested(limits)
@@ -221,15 +222,18 @@ def points_of(scratch, place):
 @folded
 def fill_screen(problem, scratch, place, node):
     """What `try_path` needs before it walks: the pulls; returns the distances to the values left and right."""
-    order, mu = problem.orders[0], node.optimum.value - node.centre
-    points, start, stop = points_of(scratch, place), place.start, place.stop
+    order = problem.orders[0]
+    mu = node.optimum.value - node.centre
+    points = points_of(scratch, place)
+    start, stop = place.start, place.stop
     return fill(scratch.screen, order, start, stop, scratch.samples, points, node.loss, node.minimum, mu)
 
 
 @folded
 def varying(problem, place, feature):
     """The number of missing values of a feature in a node; -1 if there is nothing to split."""
-    X, order = problem.X, problem.orders[feature]
+    X = problem.X
+    order = problem.orders[feature]
     n_missing = n_missing_in(X, order, place.start, place.stop, feature)
     first, last = X[order[place.start] & SAMPLE_MASK, feature], X[order[place.stop - 1] & SAMPLE_MASK, feature]
     return -1 if first == last or n_missing == place.stop - place.start else n_missing
@@ -253,8 +257,12 @@ def try_path(problem, scratch, options, place, node, distances, key, best, way, 
         best, in_budget = search_groups(problem, scratch, options, place, node, key[0], key[1], way, best, distances)
     else:
         path = path_of(problem, options, place, node, key)
-        order, points = problem.orders[path.feature], points_of(scratch, place)
-        samples, ranks, loss, tolerance = scratch.samples, scratch.ranks, node.loss, node.tolerance
+        order = problem.orders[path.feature]
+        points = points_of(scratch, place)
+        samples = scratch.samples
+        ranks = scratch.ranks
+        loss = node.loss
+        tolerance = node.tolerance
         if way == DESCENDING:
             best = sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
         else:
@@ -276,10 +284,12 @@ def search(problem, scratch, options, place, node, way, kinds):
     """
     best = Split(node.optimum.cost, NO_FEATURE, 0, 0, 0.0, 0.0)
     not_priced = Split(node.optimum.cost, NOT_PRICED, 0, 0, 0.0, 0.0)
-    n_features, n_tried, distances = problem.orders.shape[0], 0, (0.0, 0.0)
-    if way == WALKING:
-        if node.is_wide or options.by_descent:
-            return not_priced
+    n_features = problem.orders.shape[0]
+    n_tried = 0
+    distances = (0.0, 0.0)
+    if way == WALKING and (node.is_wide or options.by_descent):
+        return not_priced
+    if way == WALKING or kinds == CATEGORIES:  # pulls also line categories up
         distances = fill_screen(problem, scratch, place, node)
     if options.max_features < n_features:
         begin_draws(scratch, place)

@@ -101,7 +101,9 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     before, after = hinge.leave(hinge.empty_minimum(n_ranks), full.low), full
-    cost, n_left, left_value, right_value = best.cost, 0, 0.0, 0.0
+    cost = best.cost
+    n_left = 0
+    left_value, right_value = 0.0, 0.0
     row = path_row(path, 0)
     for position in range(path.last + 1):
         entry = order[np.uint64(row)]
@@ -126,16 +128,21 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                     left = hinge.nearest_of(points, loss, before, path.effect)
                     right = hinge.nearest_of(points, loss, after, path.effect)
                 if is_allowed(path.effect, left, right):
-                    cost, n_left, left_value, right_value = price, position, left, right
+                    cost = price
+                    n_left = position
+                    left_value, right_value = left, right
             before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
         # A lower limit that is not there has rank 0, an upper one that of the sentinel above: neither is ever active,
         # and a step of 0 is added.
         sample = samples[np.uint64(entry & SAMPLE_MASK)]
-        weight, rank, b = sample["weight"], np.int64(sample["lower_rank"]), sample["lower"]
+        weight = sample["weight"]
+        rank = np.int64(sample["lower_rank"])
+        b = sample["lower"]
         rankset.move_left(ranks, rank)
         before = hinge.add(loss, before, rank, hinge.LOWER, b, weight)
         after = hinge.take(loss, after, rank, hinge.LOWER, b, weight)
-        rank, b = np.int64(sample["upper_rank"]), sample["upper"]
+        rank = np.int64(sample["upper_rank"])
+        b = sample["upper"]
         rank = rank if rank > 0 else n_ranks + rankset.FIRST
         rankset.move_left(ranks, rank)
         before = hinge.add(loss, before, rank, hinge.UPPER, b, weight)

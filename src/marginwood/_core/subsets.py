@@ -72,10 +72,12 @@ def _list_subsets(nodes, X, orders, n_categories, offsets, codes):
     nodes, X, orders, codes = borrow(nodes), borrow(X), borrow(orders), borrow(codes)
     starts = np.zeros(nodes.shape[0], dtype=np.int64)
     words = np.zeros((n_categories.max() >> 6) + 1, dtype=np.uint64)
-    n_subsets, n_codes = 0, np.int64(0)
+    n_subsets = 0
+    n_codes = np.int64(0)
     offsets[0] = 0
     for node in range(nodes.shape[0]):
-        left, right, feature = nodes[node]["children_left"], nodes[node]["children_right"], nodes[node]["feature"]
+        left, right = nodes[node]["children_left"], nodes[node]["children_right"]
+        feature = nodes[node]["feature"]
         if left == LEAF:
             continue
         start, stop = starts[node], starts[node] + nodes[left]["n_node_samples"]

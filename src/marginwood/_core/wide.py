@@ -1,7 +1,7 @@
 """A node in pieces, for threads that share it: what `grow` does in one go, as kernels of their own.
 
 One thread owns the node: it opens it, tries its paths in order, and divides it. Others tell it ahead which paths cannot
-be better than what it has found (`least_of_path`), and partition orders.
+be better than what it has found, and partition orders.
 """
 
 from typing import NamedTuple
@@ -57,7 +57,8 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
     write(nodes[place.node], place, best)
     node = prepare(problem, scratch, place, centre, reach, best)
     distances = (0.0, 0.0)
-    n_found, n_features = 0, problem.orders.shape[0]
+    n_found = 0
+    n_features = problem.orders.shape[0]
     if best.cost > node.tolerance and best.cost > 0 and may_split(options, place.depth, place.stop - place.start):
         if not node.is_wide:
             distances = fill_screen(problem, scratch, place, node)
@@ -77,7 +78,8 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
 @filling
 def least_of_path(problem, loss, options, room, place, opened, key):
     """A lower bound of the price of all splits of a path, which must be one of numbers."""
-    problem, node = borrow_problem(problem, loss), _node_of(opened, loss)
+    problem = borrow_problem(problem, loss)
+    node = _node_of(opened, loss)
     path = path_of(problem, options, place, node, (key[0], key[1], key[2]))
     return least_bound(room, problem.orders[path.feature], path, node.loss, opened.distances)
 
@@ -93,7 +95,8 @@ def try_paths(problem, loss, kinds, options, scratch, place, opened, keys, least
     for i in range(keys.shape[0]):
         if least[i] >= best.cost - node.tolerance:
             continue
-        key, distances = (keys[i, 0], keys[i, 1], keys[i, 2]), opened.distances
+        key = (keys[i, 0], keys[i, 1], keys[i, 2])
+        distances = opened.distances
         best, in_budget = try_path(problem, scratch, options, place, node, distances, key, best, WALKING, kinds)
         if not in_budget:
             return Split(node.optimum.cost, NOT_PRICED, 0, 0, 0.0, 0.0)
