@@ -335,7 +335,11 @@ def test_a_bad_parameter_is_named_and_shown(options, error):
         (lambda X: X[:, 0], ValueError, "2D array"),
         (lambda X: X[:, :, None], ValueError, "dim 3"),
         (lambda X: X + 1j, ValueError, "Complex"),
-        (lambda X: X.astype(str).astype(object) + "?", ValueError, "X: columns 0, 1 hold text .* categorical_features"),
+        (
+            lambda X: X.astype(str).astype(object) + "?",
+            ValueError,
+            "X: expected numbers, got text in columns 0, 1 .* categorical_features",
+        ),
         (lambda X: X[:-1], ValueError, "X and y: .*59 in X, 60 in y"),
     ],
     ids=["sparse", "no columns", "no rows", "1-D", "3-D", "complex", "words", "short"],

@@ -321,7 +321,7 @@ def test_a_warm_start_without_more_trees_keeps_the_forest(problem):
 
 def test_a_warm_start_with_fewer_trees_is_refused(problem):
     forest = MaxMarginIntervalForest(3, max_depth=1, warm_start=True).fit(*problem)
-    with pytest.raises(ValueError, match="n_estimators: 2 is less than the 3 trees"):
+    with pytest.raises(ValueError, match="n_estimators: expected at least the 3 trees"):
         forest.set_params(n_estimators=2).fit(*problem)
 
 

@@ -51,6 +51,17 @@ def test_shared_items_are_worked_on_once(n_threads):
     assert sorted(done) == list(range(1000))
 
 
+def test_functions_are_called_side_by_side_and_answer_in_their_order():
+    both = threading.Barrier(2, timeout=PATIENCE)
+
+    def answer(number):
+        both.wait()
+        return number
+
+    with Team(2) as team:
+        assert team.call(lambda: answer(1), lambda: answer(2)) == [1, 2]
+
+
 def test_idle_threads_help():
     both = threading.Barrier(2, timeout=PATIENCE)
 

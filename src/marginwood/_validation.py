@@ -75,7 +75,9 @@ def draw_held_out(candidates: BoolArray, fraction: float, seed: int) -> BoolArra
     rows = np.flatnonzero(candidates)
     n_held_out = math.ceil(fraction * len(rows))
     if n_held_out >= len(rows):
-        raise ValueError(f"validation_fraction: {fraction} of {len(rows)} samples leaves none to train on.")
+        raise ValueError(
+            f"validation_fraction: expected a share that leaves rows to train on, got {fraction} of {len(rows)}."
+        )
     held_out = np.zeros(len(candidates), dtype=np.bool_)
     held_out[np.random.RandomState(seed).permutation(rows)[:n_held_out]] = True
     return held_out

@@ -117,8 +117,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     train_score_ : ndarray
         Mean training loss, margin included, after each stage that was grown.
     validation_score_ : ndarray
-        Mean validation loss after each stage that was grown: the loss without margin, so that models of different
-        margins compare. Empty without validation data.
+        Mean validation loss, margin included, after each stage that was grown: with a margin most rows say something
+        about when to stop, not only those whose prediction lies outside of its interval. Empty without validation data.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of the total decrease of the cost by the splits of each feature; `init` does not count.
     n_features_in_ : int
@@ -269,11 +269,10 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     ) -> tuple[list[MaxMarginIntervalTree], list[float], list[float]]:
         """Walk through the stages that are there and grow more, until there are enough or validation says stop."""
         if len(kept) > self.n_estimators:
-            raise ValueError(
-                f"n_estimators: {self.n_estimators} is less than the {len(kept)} stages that warm_start keeps."
-            )
-        fitted = Fitted(rows.rows, self._first(rows.X), self.margin_)
-        held_out = None if validation is None else Fitted(validation, self._first(validation.X), 0.0)
+            expected = f"at least the {len(kept)} stages that warm_start keeps"
+            raise ValueError(f"n_estimators: expected {expected}, got {self.n_estimators}.")
+        fitted = Fitted(self, rows.rows, rows.team)
+        held_out = None if validation is None else Fitted(self, validation, rows.team)
         trees: list[MaxMarginIntervalTree] = []
         train_score: list[float] = []
         validation_score: list[float] = []

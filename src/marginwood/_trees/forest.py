@@ -240,8 +240,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         """Draws of the trees to grow; with an integer `random_state` those that follow the ones of the kept trees."""
         n_new = self.n_estimators - n_kept
         if n_new < 0:
-            message = f"n_estimators: {self.n_estimators} is less than the {n_kept} trees that warm_start keeps."
-            raise ValueError(message)
+            expected = f"at least the {n_kept} trees that warm_start keeps"
+            raise ValueError(f"n_estimators: expected {expected}, got {self.n_estimators}.")
         n_seeds = self.n_estimators if isinstance(self.random_state, numbers.Integral) else n_new
         seeds = check_random_state(self.random_state).randint(1, LARGEST_SEED, n_seeds)[n_seeds - n_new :]
         return [Draw(int(seed), n_samples, count_draws(self, n_samples)) for seed in seeds]

@@ -7,6 +7,7 @@ often a bootstrap drew it; rows of factor 0 are left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -134,13 +135,17 @@ def grow_unpruned(rows: SortedRows, rules: Rules, seed: int) -> Grown:
     return grown
 
 
+def _call(team: Team | None, *functions: Callable[[], Any]) -> list[Any]:
+    """What functions return that may be called side by side."""
+    return [function() for function in functions] if team is None else team.call(*functions)
+
+
 def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | None = None) -> Grown:
     """Grow one tree by the rules and prune it."""
     margin = float(rules.margin)
     weight = rows.weight
     if draw is None:
-        orders = rows.lend_orders()
-        limits = rows.target.at(margin)
+        orders, limits = _call(rows.team, rows.lend_orders, lambda: rows.target.at(margin))
     else:
         weight = weight * draw
         orders, limits = subsample(rows.orders, rows.limits_at(margin), weight, rows.team)

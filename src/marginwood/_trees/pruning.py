@@ -137,7 +137,8 @@ class SubtreePath(Path):
         if average is None:
             return super().scores(test, scorer, weighted=weighted)
         kind = ROW_LOSSES[average.row_loss]
-        tree, path = self._tree, self._path
+        tree = self._tree
+        path = self._path
         losses = path_losses(tree.nodes, tree.subsets, path.leaf_from, len(self.values), *test, kind)
         losses /= test.weight.sum()
         return average.best - (np.minimum(losses, 1.0) if kind == MISS else losses)  # a sum of all weights may round up

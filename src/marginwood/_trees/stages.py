@@ -7,7 +7,7 @@ h lies in (lower - F, upper - F). So a stage is an interval tree on residual int
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import LARGEST_SEED, Rows
 from marginwood._paths import Path
+from marginwood._support.team import Team
 from marginwood._support.threads import check_stopped
 from marginwood._trees.growing import SortedRows, grow
 from marginwood._trees.rules import Rules
@@ -27,28 +28,42 @@ from marginwood.losses import Loss, breakpoints, hinge_loss, optimal_constant
 
 __all__ = ["Fitted", "StagePath", "first_prediction", "grow_stages"]
 
+# How many rows a thread of a team adds a stage to in one go.
+ROWS_AT_ONCE = 2**14
+
 
 class Fitted:
-    """Rows and what the stages so far predict for them, counted from the first prediction, `init`.
+    """Rows and what the stages of a booster predict for them, counted from its first prediction.
 
     That is one number, or one for every row.
     """
 
-    def __init__(self, data: Rows, init: float | FloatArray, margin: float) -> None:
+    def __init__(self, booster: Any, data: Rows, team: Team | None = None) -> None:
         self.X, intervals, self.weight = data
-        first = np.reshape(init, (-1, 1))
-        self.centred = self.residual = intervals - first
-        self.starts = breakpoints(intervals, margin) - first
+        first = np.reshape(booster._first(self.X), (-1, 1))
+        self.centred = intervals - first
+        self.residual = self.centred.copy()
+        self.starts = breakpoints(intervals, booster.margin_) - first
         self.prediction = np.zeros(len(self.X))
         self.total_weight = self.weight.sum()
+        self._team = team
 
     def add(self, tree: MaxMarginIntervalTree) -> None:
         """Add a stage."""
-        with np.errstate(over="ignore"):
-            self.prediction += tree.tree_.predict(self.X)
+        if self._team is None:
+            self._add_to([slice(None)], tree)
+        else:
+            blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(self.X), ROWS_AT_ONCE)]
+            self._team.map(lambda some: self._add_to(some, tree), blocks)
         if not np.abs(self.prediction).max() <= 4 * LARGEST_LIMIT:
             raise ValueError("learning_rate: the predictions of the stages grow without bound; use a smaller one.")
-        self.residual = self.centred - self.prediction[:, np.newaxis]
+
+    def _add_to(self, blocks: Iterable[slice], tree: MaxMarginIntervalTree) -> None:
+        """Add a stage to the predictions of blocks of rows."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `add`
+            for rows in blocks:
+                self.prediction[rows] += tree.tree_.predict(self.X[rows])
+                np.subtract(self.centred[rows], self.prediction[rows, np.newaxis], out=self.residual[rows])
 
     def mean_loss(self, loss: Loss) -> float:
         """Weighted mean of the loss."""
@@ -123,7 +138,7 @@ class StagePath(Path):
         """The predictions after every stage."""
         booster = self._booster
         seed = check_random_state(booster.random_state).randint(1, LARGEST_SEED)
-        fitted = Fitted(self._rows.rows, booster._first(self._rows.X), booster.margin_)
+        fitted = Fitted(booster, self._rows.rows)
         first = booster._first(X)
         total = np.zeros(len(X))
         booster.estimators_ = []
