@@ -133,7 +133,7 @@ class _Task(NamedTuple):
 
 
 class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
-    """Smooth model of a Gaussian kernel, with squared hinge loss, a margin and a penalty of roughness.
+    """Smooth model with a Gaussian kernel, squared hinge loss, a margin and a roughness penalty.
 
     It minimises the mean of the samples' losses plus ``alpha`` times the squared norm of the prediction in the kernel's
     space; the intercept is not penalised. A sample's loss is the squared distance of its prediction from

@@ -22,7 +22,7 @@ PENALTIES = np.geomspace(1e-1, 1e-7, 13)
 
 
 class KernelIntervalRegressionCV(SearchCV):
-    """Smooth model of a Gaussian kernel that chooses its penalty, length scale and margin by cross-validation.
+    """Smooth model with a Gaussian kernel that chooses its penalty, length scale and margin by cross-validation.
 
     Parameters
     ----------

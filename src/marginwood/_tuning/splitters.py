@@ -94,7 +94,7 @@ class CensoringStratifiedKFold(BaseCrossValidator):
         n_samples = len(intervals)
         n_splits = self.n_splits
         if n_samples < n_splits:
-            raise ValueError(f"n_splits: cannot make {n_splits} folds of n_samples={n_samples} rows.")
+            raise ValueError(f"n_splits: expected at most n_samples={n_samples}, got {n_splits}.")
         random = check_random_state(self.random_state) if self.shuffle else None
         rows = np.arange(n_samples) if random is None else random.permutation(n_samples)
         centre = centres(intervals)

@@ -1,0 +1,175 @@
+"""CensoredLinearRegression: the maximum of the likelihood, its distributions, and what it does with poor data."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.optimize import minimize
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from marginwood import CensoredLinearRegression, load, save
+from marginwood._linear.errors import ERRORS
+from marginwood._linear.likelihood import PRIOR_LIMIT, PRIOR_WEIGHT
+
+SHAPES = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l}
+
+
+def draw_rows(seed, n_rows=60, n_features=3, error="normal"):
+    """Values of which a quarter is known exactly, the others between visits or from one side."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    value = X[:, 0] - 0.5 * X[:, 1] + 0.7 * SHAPES[error].rvs(size=n_rows, random_state=rng)
+    lower = value - rng.exponential(size=n_rows)
+    upper = value + rng.exponential(size=n_rows)
+    kind = rng.integers(0, 4, n_rows)
+    lower = np.select([kind == 0, kind == 3], [value, -np.inf], lower)
+    upper = np.select([kind == 0, kind == 2], [value, np.inf], upper)
+    return X, np.column_stack([lower, upper])
+
+
+def objective(parameters, X, y, shape, alpha):
+    """The penalised log-likelihood, from SciPy's distributions, written as the docstring says."""
+    lower, upper = y.T
+    scale = np.exp(parameters[-1])
+    location = parameters[0] + X @ parameters[1:-1]
+    is_exact = lower == upper
+    is_informative = np.isfinite(y).any(axis=1)
+    probability = shape.cdf(upper, location, scale) - shape.cdf(lower, location, scale)
+    known = np.log(np.where(is_exact, shape.pdf(np.where(is_exact, lower, 0.0), location, scale), probability))
+    limits = y[np.isfinite(y)]
+    prior = limits.mean() + limits.std() * PRIOR_LIMIT * np.array([1, -1])
+    centre = parameters[0] + X[is_informative].mean(axis=0) @ parameters[1:-1]
+    known = known[is_informative].sum() + PRIOR_WEIGHT * np.log(shape.pdf(prior, centre, scale) * limits.std()).sum()
+    weights = parameters[1:-1] * X[is_informative].std(axis=0) / scale
+    return known - 0.5 * alpha * is_informative.sum() * (weights**2).sum()
+
+
+@given(st.integers(0, 10**6), st.sampled_from(sorted(SHAPES)), st.sampled_from([0.0, 0.01, 0.3]))
+@settings(max_examples=25, deadline=None)
+def test_no_other_model_is_more_likely(seed, error, alpha):
+    X, y = draw_rows(seed, error=error)
+    model = CensoredLinearRegression(error=error, alpha=alpha).fit(X, y)
+    location = model.intercept_ - model.scale_ * SHAPES[error].median()
+    found = np.concatenate([[location], model.coef_, [np.log(model.scale_)]])
+    arguments = (X, y, SHAPES[error], alpha)
+    reached = objective(found, *arguments)
+    other = minimize(lambda parameters: -objective(parameters, *arguments), found, method="BFGS")
+    assert reached >= -other.fun - 1e-5
+    steps = 1e-3 * np.vstack([np.eye(len(found)), -np.eye(len(found))])
+    assert all(objective(found + step, *arguments) <= reached + 1e-6 for step in steps)
+
+
+@pytest.mark.parametrize("error", SHAPES)
+def test_errors_are_those_of_scipy(error):
+    z = np.linspace(-6, 2, 50)
+    ours, theirs = ERRORS[error], SHAPES[error]
+    np.testing.assert_allclose(ours.log_cdf(z), theirs.logcdf(z), rtol=1e-9)
+    np.testing.assert_allclose(ours.log_sf(z), theirs.logsf(z), rtol=1e-9)
+    np.testing.assert_allclose(ours.log_density(z), theirs.logpdf(z), rtol=1e-9)
+    np.testing.assert_allclose(ours.quantile(theirs.cdf(z)), z, rtol=1e-7, atol=1e-9)
+    first, second = ours.slopes(z)
+    step = 1e-4
+    np.testing.assert_allclose(first, (ours.log_density(z + step) - ours.log_density(z - step)) / 2 / step, atol=1e-5)
+    np.testing.assert_allclose(second, (ours.slopes(z + step)[0] - ours.slopes(z - step)[0]) / 2 / step, atol=1e-5)
+
+
+def test_known_values_with_normal_errors_give_ridge_regression():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)) * [1, 10, 0.1] + 5
+    y = X @ [1.0, 0.2, 3.0] + rng.normal(size=2000)
+    model = CensoredLinearRegression(alpha=0.0).fit(X, y)
+    ridge = Ridge(alpha=0.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, ridge.coef_, atol=2e-3)
+    assert abs(model.scale_ - np.std(y - ridge.predict(X))) < 2e-3
+
+
+@pytest.mark.parametrize("error", SHAPES)
+def test_distributions_have_the_shape_of_the_errors(error):
+    X, y = draw_rows(1, error=error)
+    model = CensoredLinearRegression(error=error).fit(X, y)
+    values = np.linspace(-4, 4, 30)
+    location = model.predict(X) - model.scale_ * SHAPES[error].median()
+    expected = SHAPES[error].sf(values, location[:, np.newaxis], model.scale_)
+    np.testing.assert_allclose(model.predict_survival_function(X, values), expected, atol=2e-4)
+    np.testing.assert_allclose(model.predict_quantile(X, 0.5), model.predict(X), atol=1e-3 * model.scale_)
+
+
+@pytest.mark.parametrize("error", SHAPES)
+def test_a_weight_of_two_is_a_row_twice_and_offsets_and_units_do_not_matter(error):
+    X, y = draw_rows(2)
+    weight = np.where(np.arange(len(X)) % 3 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(len(X)), weight.astype(int))
+    model = CensoredLinearRegression(error=error).fit(X, y, sample_weight=weight)
+    repeated = CensoredLinearRegression(error=error).fit(X[twice], y[twice])
+    moved = CensoredLinearRegression(error=error).fit(X * 1e6 + 7e6, y * 1e-8 + 3, sample_weight=weight)
+    np.testing.assert_allclose(repeated.predict(X), model.predict(X), atol=1e-6)
+    np.testing.assert_allclose((moved.predict(X * 1e6 + 7e6) - 3) * 1e8, model.predict(X), atol=1e-5)
+
+
+def test_more_features_than_rows_are_fitted_as_the_penalty_wants():
+    rng = np.random.default_rng(0)
+    few, y = draw_rows(3, n_rows=40)
+    wide = np.column_stack([few, rng.normal(size=(40, 60))])
+    model = CensoredLinearRegression(alpha=0.1).fit(wide, y)
+    tall = CensoredLinearRegression(alpha=0.1).fit(np.vstack([wide] * 3), np.vstack([y] * 3))
+    # Three copies differ by the two half rows only.
+    assert np.corrcoef(model.predict(wide), tall.predict(wide))[0, 1] > 0.999
+
+
+@pytest.mark.parametrize("error", SHAPES)
+@pytest.mark.parametrize(
+    "y",
+    [
+        [(0.0, 1.0)] * 20,
+        [(5.0, 5.0)] * 20,
+        [(3.0, np.inf)] * 20,
+        [(-np.inf, 3.0)] * 20,
+        [(-np.inf, 0.0)] * 10 + [(1.0, np.inf)] * 10,
+        [(-1e149, -1e149)] + [(0.0, 1.0)] * 19,
+        [(float(row), float(row) + 1e-12) for row in range(20)],
+        [(1e6, np.inf)] + [(float(row), float(row)) for row in range(19)],
+    ],
+)
+def test_poor_data_give_finite_models(error, y):
+    X = np.arange(20.0)[:, np.newaxis]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that rounding ends the search early, with limits of 1e149
+        model = CensoredLinearRegression(error=error).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert 0 < model.scale_ < np.inf
+    curves = model.predict_survival_function(X, [-1.0, 0.0, 10.0])
+    assert (np.diff(curves, axis=1) <= 0).all()
+
+
+def test_files_keep_the_model(tmp_path):
+    X, y = draw_rows(4)
+    model = CensoredLinearRegression(error="gumbel").fit(X, y)
+    save(model, tmp_path / "model.mw")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model.mw").predict_quantile(X, [0.2]), model.predict_quantile(X, [0.2])
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"error": "cauchy"}, "error: expected"),
+        ({"alpha": -1.0}, "alpha: expected a number >= 0, got -1.0"),
+        ({"tol": 0.0}, "tol: expected"),
+        ({"max_iter": 0}, "max_iter: expected"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    X, y = draw_rows(0)
+    with pytest.raises(ValueError, match=message):
+        CensoredLinearRegression(**parameters).fit(X, y)
+
+
+@parametrize_with_checks([CensoredLinearRegression()])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
