@@ -19,6 +19,10 @@ def small(cls):
         options |= {"regressor": tree, "func": "arcsinh"}
     if "models" in parameters:
         options["models"] = [("tree", tree), ("constant", marginwood.IntervalDummyRegressor())]
+        if hasattr(cls, "predict_distribution"):  # and so must have its models
+            options["models"] = [
+                (name, marginwood.DistributionalIntervalRegressor(model, cv=2)) for name, model in options["models"]
+            ]
     if "confidence_level" in parameters:  # a range that contains most intervals of a test is infinite
         options["mode"] = "meets"
     return cls(**options)

@@ -99,7 +99,7 @@ def test_an_estimators_own_predictions_of_unseen_rows_will_do(estimator, tmp_pat
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"cv": "own"}, TypeError, "cv: 'own' needs .* MaxMarginIntervalTree has neither. Give the number of folds"),
+        ({"cv": "own"}, TypeError, "cv='own' expected .* got MaxMarginIntervalTree. Set cv to the number of folds"),
         ({"cv": "oob"}, ValueError, "cv: expected folds or 'own', got 'oob'"),
         ({"neighbors": 0}, ValueError, "neighbors: expected None or a share > 0 and <= 1, got 0"),
         ({"neighbors": "all"}, TypeError, "neighbors: expected None or a share"),
@@ -162,3 +162,19 @@ def test_times_out_of_order_are_refused(times, message):
     model = DistributionalIntervalRegressor(TREE, cv=3).fit(X, Y)
     with pytest.raises(ValueError, match=message):
         model.predict_survival_function(X, times)
+
+
+@pytest.mark.parametrize(("given", "shown"), [("tree", "'tree'"), (MaxMarginIntervalTree, "the class MaxMargin")])
+def test_what_is_no_estimator_is_refused(given, shown):
+    for wrapper, name in (
+        (DistributionalIntervalRegressor, "estimator"),
+        (CrossFittedIntervalRegressor, "estimator"),
+        (marginwood.TransformedIntervalRegressor, "regressor"),
+    ):
+        with pytest.raises(TypeError, match=f"{name}: expected an estimator with fit and predict, got {shown}"):
+            wrapper(given).fit(X, Y)
+
+
+def test_a_mean_that_does_not_exist_names_the_row():
+    with pytest.raises(ValueError, match=r"in 1 of 1 rows \(first: row 0\)\. Give a range"):
+        turnbull([(-np.inf, 1), (2, np.inf)]).mean(bound="spread")

@@ -67,8 +67,8 @@ def test_a_time_from_zero_on_is_open_below():
 @pytest.mark.parametrize(
     ("y", "parameters", "message"),
     [
-        ([(-3, -2), (1, 2)], {}, "upper ends at or below 0.* in 1 of 2 rows"),
-        ([(-3, 2), (1, 2)], {}, "lower ends below 0 in 1 of 2 rows .*An unknown end is -inf"),
+        ([(-3, -2), (1, 2)], {}, "expected upper ends above 0 for func='log', got others in 1 of 2 rows"),
+        ([(-3, 2), (1, 2)], {}, "expected lower ends from 0 on, got others in 1 of 2 rows .*An unknown end is -inf"),
         ([(1, 2), (1, 2)], {"func": "cube"}, "func: expected one of 'log', 'log1p', 'sqrt', 'arcsinh', got 'cube'"),
         ([(1, 2), (1, 2)], {"inverse_func": np.exp}, "inverse_func: expected None"),
         ([(1, 2), (1, 2)], {"func": np.negative, "inverse_func": np.negative}, "expected an increasing function"),

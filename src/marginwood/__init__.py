@@ -5,8 +5,10 @@ from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._baselines.transformation import TransformationTree
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._ensemble.distributional import DistributionalIntervalRegressor
+from marginwood._ensemble.pool import DistributionalSuperLearner
 from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._ensemble.transformed import TransformedIntervalRegressor
+from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._linear.kernel import KernelIntervalRegression
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._persistence import load, save
@@ -36,10 +38,12 @@ from marginwood.metrics import (
 )
 
 __all__ = [
+    "CensoredLinearRegression",
     "CensoringStratifiedKFold",
     "ConformalIntervalRegressor",
     "CrossFittedIntervalRegressor",
     "DistributionalIntervalRegressor",
+    "DistributionalSuperLearner",
     "IntervalCART",
     "IntervalCARTCV",
     "IntervalDummyRegressor",

@@ -141,10 +141,12 @@ def _chosen(X: Any, categorical_features: Any) -> list[int]:
 def _index_of(entry: Any, names: list[Any] | None, n_features: int) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features: {entry!r} names a column, and X has no column names.")
+            raise ValueError(
+                f"categorical_features: expected indices or a mask, since X has no column names; got {entry!r}."
+            )
         if entry not in names:
             known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"categorical_features: X has no column {entry!r}; it has {known}.")
+            raise ValueError(f"categorical_features: expected names of columns of X ({known}), got {entry!r}.")
         return names.index(entry)
     if not is_integer(entry) or not 0 <= entry < n_features:
         raise ValueError(f"categorical_features: expected indices of the {n_features} features, got {entry!r}.")
@@ -169,8 +171,9 @@ def _labels(column: Any) -> list[Any]:
     if declared is not None and _kind(column.dtype) != "Categorical":  # polars' own grow while a program runs
         return list(dict.fromkeys(map(_plain, declared)))
     found, places = _distinct(column)
-    present = {found[place] for place in np.unique(places) if place < len(found)}
-    return sorted(present, key=lambda label: (isinstance(label, str), label))
+    is_present = np.bincount(places, minlength=len(found) + 1)[:-1] > 0
+    present = [label for label, is_there in zip(found, is_present, strict=True) if is_there]
+    return sorted(set(present), key=lambda label: (isinstance(label, str), label))
 
 
 def _distinct(column: Any) -> tuple[list[Any], IntArray]:
@@ -181,14 +184,27 @@ def _distinct(column: Any) -> tuple[list[Any], IntArray]:
         return found, np.where(codes < 0, len(found), codes)
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        distinct, places = np.unique(values, return_inverse=True)  # NaN comes last, and once
-        known = [_plain(value) for value in distinct.tolist() if value == value]
-        return known, places.ravel()
+        distinct, places = _distinct_numbers(values)
+        return [_plain(value) for value in distinct.tolist() if value == value], places
     place_of: dict[Any, int] = {}
     rows = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
         rows[row] = -1 if _is_missing(value) else place_of.setdefault(_plain(value), len(place_of))
     return list(place_of), np.where(rows < 0, len(place_of), rows)
+
+
+def _distinct_numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+    """The distinct numbers of an array, ascending, and the place of each value among them; NaN comes last, and once."""
+    is_missing = values != values
+    numbers = np.where(is_missing, 0, values)
+    if len(values) and numbers.min() >= 0 and numbers.max() < 2 * len(values):
+        codes = numbers.astype(np.int64)
+        if (codes == numbers).all():  # small whole numbers, as codes are: a table takes a tenth of the time of sorting
+            codes[is_missing] = n_codes = int(codes.max()) + 1
+            is_there = np.bincount(codes, minlength=n_codes + 1) > 0
+            return np.flatnonzero(is_there[:n_codes]), (np.cumsum(is_there) - 1)[codes]
+    distinct, places = np.unique(values, return_inverse=True)
+    return distinct, places.ravel()
 
 
 def _is_missing(value: Any) -> bool:
@@ -198,6 +214,8 @@ def _is_missing(value: Any) -> bool:
 
 def _plain(label: Any) -> Any:
     """A label as a string, a number or a boolean."""
+    if type(label) in (bool, int, str):
+        return label
     if isinstance(label, bool | np.bool_):
         return bool(label)
     if isinstance(label, numbers.Integral):

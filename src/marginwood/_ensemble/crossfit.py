@@ -14,6 +14,7 @@ from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
+from marginwood._support.checks import check_model
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.table import IntervalTree
@@ -93,6 +94,7 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         CrossFittedIntervalRegressor
             The fitted models.
         """
+        check_model("estimator", self.estimator)
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         splits = split_rows(rows, self.cv, groups)

@@ -24,7 +24,7 @@ from marginwood._base import (
 )
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._predictive import DistributionMixin
-from marginwood._support.checks import check_number
+from marginwood._support.checks import check_model, check_number
 from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
 from marginwood.intervals import FloatArray, IntArray
@@ -137,6 +137,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         DistributionalIntervalRegressor
             The fitted estimator.
         """
+        check_model("estimator", self.estimator)
         if self.neighbors is not None:
             check_number("neighbors", self.neighbors, "None or a share > 0 and <= 1", lambda share: 0 < share <= 1)
         X = check_outer_features(self, X, reset=True)
@@ -243,8 +244,8 @@ def _find_unseen(model: Any) -> FloatArray:
         if hasattr(model, name):
             return getattr(model, name)
     raise TypeError(
-        f"cv: {OWN!r} needs an estimator that has {' or '.join(UNSEEN)} once it is fitted, such as a forest or an "
-        f"IntervalSuperLearner; {type(model).__name__} has neither. Give the number of folds instead."
+        f"estimator: cv={OWN!r} expected one that has {' or '.join(UNSEEN)} once it is fitted, such as a forest or an "
+        f"IntervalSuperLearner, got {type(model).__name__}. Set cv to the number of folds instead."
     )
 
 

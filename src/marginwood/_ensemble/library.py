@@ -85,7 +85,7 @@ def check_models(models: Any) -> list[tuple[str, Any]]:
             raise ValueError(f"{expected}, got {pair!r} at place {number}.")
         name, estimator = pair
         if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
-            raise TypeError(f"models: {name!r} is not an estimator with fit and predict, got {estimator!r}.")
+            raise TypeError(f"models: expected estimators with fit and predict, got {estimator!r} for {name!r}.")
         if name in names:
             raise ValueError(f"models: expected names that differ, got {name!r} twice.")
         names.append(name)

@@ -57,7 +57,7 @@ clock = time.monotonic
 
 
 class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
-    """A weighted mean of different models that need not be chosen, for the best prediction without tuning.
+    """A weighted mean of different models, for good predictions without choosing or tuning one.
 
     Every model predicts rows that it has not seen: a forest by the trees that did not draw them, every other model by
     cross-fitting (see `CrossFittedIntervalRegressor`), on the same folds. By these predictions weights are chosen:
@@ -76,7 +76,9 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         or folds of your own.
     scoring : str or callable, default="neg_interval_mean_squared_error"
         What the weights maximise: a name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is
-        better. If there are sample weights, it is called with ``sample_weight`` too.
+        better. If there are sample weights, it is called with ``sample_weight`` too. For the weights, not for the
+        scores, the squared error counts from a margin of a quarter of the distance between the quartiles of the limits:
+        more rows than those outside of their interval then have a say.
     time_limit : float, default=None
         Seconds after which no model is trained any further. Only models whose folds are all finished count; the best
         constant always is. None for no limit.

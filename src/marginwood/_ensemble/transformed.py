@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import IntervalRegressorMixin, all_or_nothing, check_outer_features, check_rows
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
-from marginwood._support.checks import check_choice
+from marginwood._support.checks import check_choice, check_model
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import FloatArray, check_intervals
 
@@ -99,7 +99,9 @@ def _find_transformation(func: Any, inverse_func: Any) -> Transformation:
             raise ValueError(f"inverse_func: expected None with func={func!r}, which has its own.")
         return NAMED[func]
     if not callable(func) or not callable(inverse_func):
-        raise TypeError("func, inverse_func: expected the name of a function, or two functions.")
+        raise TypeError(
+            f"func, inverse_func: expected the name of a function, or two functions, got {func!r} and {inverse_func!r}."
+        )
     return Transformation(func, inverse_func, -np.inf)
 
 
@@ -175,6 +177,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         TransformedIntervalRegressor
             The fitted model.
         """
+        check_model("regressor", self.regressor)
         transformation = _find_transformation(self.func, self.inverse_func)
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
@@ -189,13 +192,19 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     def _transform(self, intervals: FloatArray, transformation: Transformation) -> FloatArray:
         lower, upper = intervals.T
         beyond = np.asarray(upper <= transformation.least)
-        problem = f"y: upper ends at or below {transformation.least:g}, of which func={self.func!r} makes nothing"
-        raise_first(beyond, problem, lower=lower, upper=upper)
+        expected = f"y: expected upper ends above {transformation.least:g} for func={self.func!r}, got others"
+        advice = " What is known only to be less than the first time is (0, that time); leave other such rows out."
+        raise_first(beyond, expected, advice if self.func == "log" else "", lower=lower, upper=upper)
         before = np.asarray((lower < transformation.least) & np.isfinite(lower))
-        raise_first(before, f"y: lower ends below {transformation.least:g}", " An unknown end is -inf.", lower=lower)
+        raise_first(
+            before,
+            f"y: expected lower ends from {transformation.least:g} on, got others",
+            " An unknown end is -inf.",
+            lower=lower,
+        )
         ends = np.column_stack([transform(lower, transformation), transform(upper, transformation)])
         unknown = np.asarray(np.isnan(ends).any(axis=1))
-        raise_first(unknown, "func: NaN for ends of y", lower=lower, upper=upper)
+        raise_first(unknown, "func: expected numbers for the ends of y, got NaN", lower=lower, upper=upper)
         raise_first(
             ends[:, 0] > ends[:, 1], "func: expected an increasing function; it falls", lower=lower, upper=upper
         )

@@ -3,6 +3,9 @@
 *Greedy selection* (Caruana and others, 2004): start with nothing, and add, again and again and with replacement, the
 model that improves the mean of those chosen the most. Its weight is how often it was chosen. Done on the rows
 themselves that overfits, so it is done on bootstrap samples of them, and the weights are averaged.
+
+Squared distances count from a margin inside the intervals, as boosters do: of good models few predictions lie outside,
+and these few rows would choose the weights alone.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ import numpy as np
 from marginwood._base import Rows
 from marginwood._ensemble.members import take
 from marginwood._paths import average_score, score_prediction
+from marginwood._trees.boosting import MARGIN
 from marginwood.intervals import BoolArray, FloatArray, IntArray
+from marginwood.losses import breakpoints, quartile_distance
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
 __all__ = ["score_known", "select_weights"]
@@ -85,15 +90,19 @@ def _are_least(losses: FloatArray) -> BoolArray:
 def _average_losses(rows: Rows, draws: IntArray, average: AverageLoss) -> Losses:
     counts = np.array([np.bincount(draw, minlength=len(rows.weight)) for draw in draws])
     weights = (counts * rows.weight).T
-    lower, upper = rows.intervals.T
+    is_squared = average.row_loss == "squared_distance"
+    lower, upper = breakpoints(rows.intervals, MARGIN * quartile_distance(rows.intervals) if is_squared else 0.0).T
 
     def losses_of(candidates: FloatArray, bootstraps: IntArray) -> FloatArray:
-        losses = np.maximum(np.maximum(lower - candidates, candidates - upper), 0.0)
-        if average.row_loss == "squared_distance":
-            losses /= losses.max() or 1.0  # squares of large distances would overflow; the order stays
-            losses **= 2
+        below, above = np.maximum(lower - candidates, 0.0), np.maximum(candidates - upper, 0.0)
+        if is_squared:
+            # Squares of large distances would overflow; the order stays. Within the margins of both ends both count.
+            largest = max(below.max(), above.max()) or 1.0
+            losses = (below / largest) ** 2 + (above / largest) ** 2
         elif average.row_loss == "miss":
-            losses = (losses > 0).astype(np.float64)
+            losses = (below + above > 0).astype(np.float64)
+        else:
+            losses = below + above
         return losses @ weights[:, bootstraps]
 
     return losses_of

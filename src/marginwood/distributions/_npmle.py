@@ -44,7 +44,7 @@ class Turnbull(IntervalDistribution):
 
 
 def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
-    """Estimate the distribution of values of which only intervals are known.
+    """Estimate the distribution of values that are known only as intervals.
 
     The result is the nonparametric maximum likelihood estimate: of all distributions the one that makes the intervals
     most probable. Un-censored rows give the empirical distribution, right-censored ones the estimate of Kaplan and

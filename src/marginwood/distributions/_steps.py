@@ -14,7 +14,7 @@ import numpy as np
 from marginwood._core import curves
 from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._support.checks import is_integer
-from marginwood.distributions._checks import check_bound, check_offsets, check_steps
+from marginwood.distributions._checks import check_bound, check_offsets, check_range, check_steps
 from marginwood.intervals import FloatArray, IntArray, check_intervals
 
 __all__ = ["IntervalDistribution", "concatenate"]
@@ -155,7 +155,9 @@ class IntervalDistribution:
         rows = np.zeros(max(shift.size, 1), np.int64) if self._is_single else np.arange(len(self))
         if shift.ndim > 1 or (shift.ndim == 1 and len(shift) != len(rows)):
             raise ValueError(f"by: expected a number or shape ({len(rows)},); got shape {shift.shape}.")
-        raise_first(~np.isfinite(np.atleast_1d(shift)), "by: NaN or infinite", by=np.atleast_1d(shift))
+        raise_first(
+            ~np.isfinite(np.atleast_1d(shift)), "by: expected finite numbers, got another", by=np.atleast_1d(shift)
+        )
         return self._with_rows(rows, is_single=self._is_single and shift.ndim == 0, shift=shift)
 
     def cdf(self, t: Any, *, bound: Bound = "spread") -> FloatArray:
@@ -328,7 +330,7 @@ class IntervalDistribution:
         check_bound(bound, {"both": 0, **_CODES})
         if bound == "both":
             return np.stack([self.mean(bound=end, within=within) for end in ("lower", "upper")], axis=-1)
-        low, high = (-np.inf, np.inf) if within is None else check_intervals([within], name="within")[0]
+        low, high = (-np.inf, np.inf) if within is None else check_range(within)
         answer = np.empty(len(self._steps.start))
         curves.average(self._steps, low, high, _CODES[bound], answer)
         advice = ' Give a range, mean(within=(low, high)), or ask for bound="both".'
@@ -340,7 +342,8 @@ class IntervalDistribution:
         code = check_bound(bound, _CODES)
         values = as_numbers(points, name)
         if np.isnan(values).any():
-            raise ValueError(f"{name}: NaN or missing in {np.count_nonzero(np.isnan(values))} of {values.size} values.")
+            n_missing = np.count_nonzero(np.isnan(values))
+            raise ValueError(f"{name}: expected numbers, got NaN or None in {n_missing} of {values.size} values.")
         if self._is_single:
             table = values.reshape(1, -1)
         else:

@@ -1,0 +1,389 @@
+"""DistributionalSuperLearner: a mixture of predicted distributions, weighed by how they predict unseen rows.
+
+The *pool* of some distributions is their weighted mean: its curve is the weighted mean of their curves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.model_selection import GroupKFold
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from marginwood._base import (
+    LARGEST_SEED,
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_features,
+    check_outer_features,
+    check_rows,
+)
+from marginwood._categories import encode_features, find_categories
+from marginwood._ensemble.crossfit import fit_fold
+from marginwood._ensemble.finite import learn_fill, make_finite, make_indicators
+from marginwood._ensemble.library import check_models, seeded
+from marginwood._ensemble.members import leaves_rows_out, takes_finite_only
+from marginwood._linear.censored import CensoredLinearRegression
+from marginwood._linear.errors import ERRORS
+from marginwood._predictive import DistributionMixin
+from marginwood._support.checks import is_integer
+from marginwood._support.threads import run_in_threads
+from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._tuning.selection import split_rows
+from marginwood._tuning.splitters import N_SPLITS
+from marginwood.distributions import IntervalDistribution
+from marginwood.intervals import FloatArray, IntArray
+
+__all__ = ["DistributionalSuperLearner"]
+
+AUTO = "auto"
+# An exactly known value has no probability under steps, so that rows are scored by the bins that they touch.
+N_BINS = 20
+# A distribution that rules out what happened is not ruled out itself.
+LEAST_PROBABILITY = 1e-3
+# Few steps from equal weights: what the rows cannot tell apart stays nearly equal.
+N_STEPS = 30
+# Models of less weight are not worth their time.
+LEAST_WEIGHT = 0.01
+# Between so many limits of the training rows, at most, a pooled curve is straight.
+MOST_LIMITS = 512
+
+
+class Member(NamedTuple):
+    """A model that is not fitted yet."""
+
+    name: str
+    estimator: Any
+    takes_finite_only: bool
+    is_out_of_bag: bool
+
+
+class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
+    """A weighted mean of predicted distributions that need not be chosen, for curves without tuning.
+
+    Every model predicts the distribution of rows that it has not seen: a forest by the trees that did not draw them,
+    every other model by cross-fitting. Weights are chosen for the least log loss of the mixture on these rows, and the
+    models are fitted to all rows.
+
+    Parameters
+    ----------
+    models : "auto" or list of (str, estimator), default="auto"
+        Names and models that have `predict_distribution`: a `CensoredLinearRegression`, a forest, or any model in a
+        `DistributionalIntervalRegressor`. "auto" is linear models with errors of three shapes, and two forests.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds are those of
+        `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are cross-fitted too if there are groups
+        or folds of your own.
+    n_jobs : int, default=None
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+    random_state : int, RandomState instance or None, default=None
+        Seed of models that draw at random and have no seed of their own.
+
+    Attributes
+    ----------
+    weights_ : dict of float
+        The weights of the models, by name; they sum up to 1.
+    log_losses_ : dict of float
+        By name, the mean log loss of rows that a model has not seen, each known to a twentieth of the limits.
+    estimators_ : dict of estimator
+        The models of positive weight, by name, fitted to all rows.
+    limits_ : ndarray of shape (m,)
+        Values between which predicted curves are straight lines: limits of the training rows.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names that are all strings.
+
+    See Also
+    --------
+    IntervalSuperLearner : A mixture of models that predict numbers.
+    TransformedIntervalRegressor : Around it, for times: models see their logarithms.
+
+    Notes
+    -----
+    Models that take neither NaN nor infinities, such as `CensoredLinearRegression`, see medians for NaN and the
+    extremes of a column for infinities, and indicators in place of the categories of a frame. A model that holds
+    others, such as a pipeline, sees X as it is.
+
+    Examples
+    --------
+    >>> from marginwood import DistributionalSuperLearner
+    >>> from marginwood.datasets import make_linear
+    >>> X, y = make_linear(random_state=0)
+    >>> model = DistributionalSuperLearner(random_state=0).fit(X, y)
+    >>> model.weights_["forest"] < 0.5
+    True
+    >>> low, high = model.predict_quantile(X[:1], [0.1, 0.9])[0]
+    >>> bool(low < model.predict(X[:1])[0] < high)
+    True
+    """
+
+    weights_: dict[str, float]
+    estimators_: dict[str, Any]
+
+    def __init__(self, models: Any = AUTO, *, cv: Any = 5, n_jobs: int | None = None, random_state: Any = None) -> None:
+        self.models = models
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> DistributionalSuperLearner:
+        """Train the models and weigh them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, as the models take them.
+        y : array-like of shape (n_samples, 2)
+            Lower and upper end of each interval, or any other form that `check_intervals` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights; rows of weight 0 count as absent, but take part in the split into folds.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of rows that stay together in the folds.
+
+        Returns
+        -------
+        DistributionalSuperLearner
+            The fitted mixture.
+        """
+        X = check_outer_features(self, X, reset=True)
+        rows = check_rows(X, y, sample_weight)
+        members = self._make_members(groups)
+        self._takes_finite = [member.name for member in members if member.takes_finite_only]
+        if self._takes_finite:
+            self._categories = find_categories(X, "from_dtype")
+            self._fill = learn_fill(self._make_numbers(X)[rows.weight > 0])
+        weighted = sample_weight is not None
+        splits = self._split(rows, groups)
+        self.limits_ = _choose_limits(rows)
+        probability = self._score(members, rows, splits, weighted=weighted, groups=groups)
+        is_known = ~np.isnan(probability).any(axis=0) & np.isfinite(rows.intervals).any(axis=1) & (rows.weight > 0)
+        if not is_known.any():
+            raise ValueError("cv: expected folds that hold informative rows, got none.")
+        probability = probability[:, is_known]
+        weights = _select_weights(probability, rows.weight[is_known])
+        losses = -np.average(np.log(probability), axis=1, weights=rows.weight[is_known])
+        names = [member.name for member in members]
+        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
+        self.log_losses_ = dict(zip(names, losses.tolist(), strict=True))
+        self._refit([member for member in members if self.weights_[member.name] > 0], rows, weighted, groups)
+        return self
+
+    def _make_members(self, groups: Any) -> list[Member]:
+        is_auto = isinstance(self.models, str) and self.models == AUTO
+        models = auto_models() if is_auto else check_models(self.models)
+        for name, estimator in models:
+            if not hasattr(estimator, "predict_distribution"):
+                raise TypeError(
+                    f"models: expected estimators with predict_distribution, got {name!r} of type "
+                    f"{type(estimator).__name__}. Put it into a DistributionalIntervalRegressor."
+                )
+        random = check_random_state(self.random_state)
+        bags_serve = groups is None and (self.cv is None or is_integer(self.cv))
+        members = []
+        for name, given in models:
+            estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
+            is_out_of_bag = bags_serve and leaves_rows_out(estimator)
+            members.append(Member(name, estimator, takes_finite_only(estimator), is_out_of_bag))
+        return members
+
+    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
+        cv = self.cv
+        if groups is not None and (cv is None or is_integer(cv)):
+            cv = GroupKFold(N_SPLITS if cv is None else cv)
+        return split_rows(rows, cv, groups)
+
+    def _features(self, name: str, X: Any) -> Any:
+        """The features as a model takes them."""
+        return make_finite(self._make_numbers(X), self._fill) if name in self._takes_finite else X
+
+    def _make_numbers(self, X: Any) -> FloatArray:
+        """X with indicators in place of categories."""
+        if self._categories is None:
+            return check_features(self, X)
+        return make_indicators(encode_features(X, self._categories), self._categories)
+
+    def _score(
+        self,
+        members: list[Member],
+        rows: Rows,
+        splits: list[tuple[IntArray, IntArray]],
+        *,
+        weighted: bool,
+        groups: Any,
+    ) -> FloatArray:
+        """The probability of every row's bins by every model that has not seen it; NaN where there is none."""
+        bins = widen(rows)
+        pieces = [
+            (number, fold)
+            for number, member in enumerate(members)
+            for fold in range(1 if member.is_out_of_bag else len(splits))
+        ]
+        self._bagged: dict[str, Any] = {}
+
+        def run(piece: tuple[int, int]) -> tuple[IntArray, FloatArray]:
+            member = members[piece[0]]
+            own = rows._replace(X=self._features(member.name, rows.X))
+            if member.is_out_of_bag:
+                every = np.flatnonzero(rows.weight > 0)
+                model = fit_fold(member.estimator, own, every, every[:0], weighted=weighted)
+                self._bagged[member.name] = model
+                unseen = model._predict_distribution(np.array(model._leaves).T, model._drawn())
+                return every, _measure(unseen, bins[every])
+            train, test = splits[piece[1]]
+            model = fit_fold(member.estimator, own, train, test, weighted=weighted, groups=groups)
+            return test, _measure(model.predict_distribution(_safe_indexing(own.X, test)), bins[test])
+
+        probability = np.full((len(members), len(rows.intervals)), np.nan)
+        for (number, _), (test, found) in run_in_threads(run, pieces, self.n_jobs):
+            probability[number, test] = found
+        return probability
+
+    def _refit(self, members: list[Member], rows: Rows, weighted: bool, groups: Any) -> None:
+        """Fit the models to all rows; forests are already."""
+        every = np.flatnonzero(rows.weight > 0)
+
+        def run(member: Member) -> Any:
+            if member.is_out_of_bag:
+                return self._bagged[member.name]
+            own = rows._replace(X=self._features(member.name, rows.X))
+            return fit_fold(member.estimator, own, every, every[:0], weighted=weighted, groups=groups)
+
+        fitted = {member.name: model for member, model in run_in_threads(run, members, self.n_jobs)}
+        self.estimators_ = {member.name: fitted[member.name] for member in members}
+        del self._bagged
+
+    def predict_distribution(self, X: Any) -> IntervalDistribution:
+        """Predict the distribution of the target for every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        IntervalDistribution
+            One row per row of X.
+        """
+        check_is_fitted(self)
+        X = check_outer_features(self, X)
+        names = list(self.estimators_)
+        pooled = np.zeros((X.shape[0], len(self.limits_)))
+        # In the order of the models, whatever thread is first: sums depend on their order.
+        found = dict(run_in_threads(lambda name: self._cumulate(name, X), names, self.n_jobs))
+        for name in names:
+            pooled += self.weights_[name] * found[name]
+        mass = np.diff(pooled, axis=1, prepend=0.0, append=1.0)
+        ends = np.concatenate([[-np.inf], self.limits_, [np.inf]])
+        rows, steps = np.nonzero(mass > 0)
+        offsets = np.searchsorted(rows, np.arange(len(mass) + 1))
+        kept = mass[rows, steps]
+        kept /= np.repeat(np.add.reduceat(kept, offsets[:-1]), np.diff(offsets))
+        return IntervalDistribution._of(np.column_stack([ends[steps], ends[steps + 1]]), kept, offsets)
+
+    def _cumulate(self, name: str, X: Any) -> FloatArray:
+        """The curves of a model at the limits; rounding must not make them fall or exceed 1."""
+        curves = self.estimators_[name].predict_distribution(self._features(name, X)).cdf(self.limits_)
+        return np.minimum(np.maximum.accumulate(curves, axis=1), 1.0)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict the median of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Medians; where one lies beyond all limits of the training rows, the farthest of these.
+        """
+        medians = self.predict_distribution(X).median(bound="spread")
+        return np.clip(medians, self.limits_[0], self.limits_[-1])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        models = [] if isinstance(self.models, str) else check_models(self.models)
+        tags.input_tags.allow_nan = all(
+            takes_finite_only(model) or get_tags(model).input_tags.allow_nan for _, model in models
+        )
+        return tags
+
+
+def auto_models() -> list[tuple[str, Any]]:
+    """Linear models with errors of every shape, and forests of small and large leaves."""
+    models: list[tuple[str, Any]] = [(f"linear-{name}", CensoredLinearRegression(error=name)) for name in ERRORS]
+    models.append(("forest", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=15)))
+    models.append(("forest-fine", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=5)))
+    return models
+
+
+def climb(weights: FloatArray, probability: FloatArray, weight: FloatArray, n_steps: int) -> FloatArray:
+    """Lower the log loss of a mixture by steps of expectation and maximisation.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_models,)
+        Where to start, positive.
+    probability : ndarray of shape (n_models, n_rows)
+        What each model said of the value of each row, positive.
+    weight : ndarray of shape (n_rows,)
+        Weights of the rows.
+    n_steps : int
+        Number of steps.
+
+    Returns
+    -------
+    ndarray of shape (n_models,)
+        Weights that sum up to 1.
+    """
+    for _ in range(n_steps):
+        parts = weights[:, np.newaxis] * probability
+        weights = (parts / parts.sum(axis=0)) @ weight / weight.sum()
+    return weights
+
+
+def _select_weights(probability: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weights of the models, small ones 0."""
+    weights = climb(np.full(len(probability), 1 / len(probability)), probability, weight, N_STEPS)
+    weights[weights < min(LEAST_WEIGHT, weights.max())] = 0.0
+    return weights / weights.sum()
+
+
+def _choose_limits(rows: Rows) -> FloatArray:
+    """The limits of the rows or, of many, quantiles of them; what lies exactly at the least one has a place, too."""
+    intervals = rows.informative().intervals
+    shares = np.linspace(0.0, 1.0, MOST_LIMITS)
+    limits = np.unique(intervals[np.isfinite(intervals)])
+    if len(limits) > MOST_LIMITS:
+        limits = np.unique(np.quantile(limits, shares, method="inverted_cdf"))
+    return np.concatenate([[np.nextafter(limits[0], -np.inf)], limits])
+
+
+def widen(rows: Rows) -> FloatArray:
+    """The intervals of rows, their ends moved outwards to the edges of bins."""
+    known = rows.informative().intervals
+    limits = known[np.isfinite(known)]
+    edges = np.unique(np.quantile(limits, np.arange(1, N_BINS) / N_BINS, method="inverted_cdf"))
+    edges = np.concatenate([[-np.inf], edges, [np.inf]])
+    lower, upper = rows.intervals.T
+    # A bin holds its upper edge: what is right-censored at an edge lies after it, and a value known to be there before.
+    is_open = upper == np.inf
+    begin = np.where(is_open, np.searchsorted(edges, lower, side="right"), np.searchsorted(edges, lower)) - 1
+    begin = np.maximum(begin, 0)
+    end = np.maximum(np.searchsorted(edges, upper), begin + 1)
+    return np.column_stack([edges[begin], edges[end]])
+
+
+def _measure(distribution: Any, bins: FloatArray) -> FloatArray:
+    """The probability of more than the lower and at most the upper edge of each row."""
+    curve = distribution.cdf(np.where(np.isfinite(bins), bins, 0.0))
+    curve = np.where(np.isfinite(bins), curve, np.array([0.0, 1.0]))
+    return np.maximum(curve[:, 1] - curve[:, 0], LEAST_PROBABILITY)
