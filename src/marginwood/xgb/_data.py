@@ -130,7 +130,9 @@ def _device_weight(xp: Any, sample_weight: Any, n_rows: int) -> Any:
 
 def hold_out(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
     """Split off a random share of the informative rows, for validation."""
-    lower, upper, weight = data.bounds.lower, data.bounds.upper, data.bounds.weight
+    lower = data.bounds.lower
+    upper = data.bounds.upper
+    weight = data.bounds.weight
     xp = namespace(lower)
     candidates = to_host((xp.isfinite(lower) | xp.isfinite(upper)) & (weight > 0))
     held_out = draw_held_out(candidates, fraction, seed)

@@ -52,7 +52,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         Number of rounds; with early stopping the largest number.
     loss : {"linear_hinge", "squared_hinge"} or IntervalObjective, default="squared_hinge"
         The distance to the interval, or its square. An objective is used as it is, with its own margin, scale and
-        factor, and penalties then have the units of its slopes; a class derived from it may compute others.
+        factor, and penalties then have the units of its slopes; a class derived from it is another loss. The first
+        prediction is then the best constant of the hinge that it derives from.
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
@@ -273,7 +274,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         >>> from marginwood.datasets import make_sine
         >>> from marginwood.xgb import XGBIntervalRegressor
         >>> def chunks():
-        ...     for number in range(4):  # in earnest, parts of a file or of a table in a database
+        ...     for number in range(4):  # in practice, parts of a file or of a table in a database
         ...         yield make_sine(random_state=number)
         >>> model = XGBIntervalRegressor(20, n_jobs=1).fit_chunks(chunks)
         >>> model.score(*make_sine(random_state=9)) > 0.8

@@ -37,7 +37,8 @@ CORNER = 0.1
 def distances(prediction: Any, data: Any, margin: float) -> tuple[Any, Any, Any]:
     """How far predictions lie beyond the lower and the upper breakpoints of a DMatrix or `Bounds`; and the weights."""
     if isinstance(data, Bounds):
-        (lower, upper), weight = data.breakpoints(margin), data.weight
+        lower, upper = data.breakpoints(margin)
+        weight = data.weight
     else:
         # XGBoost's own arrays are in main memory or on a GPU; predictions say where to compute.
         xp = namespace(prediction)
@@ -56,6 +57,8 @@ def distances(prediction: Any, data: Any, margin: float) -> tuple[Any, Any, Any]
 
 class IntervalObjective:
     """A hinge loss as an objective of XGBoost: ``xgboost.train(..., obj=IntervalObjective(...))``.
+
+    A derived class is another loss: it overrides `slopes`, and `losses` for validation.
 
     Parameters
     ----------
@@ -89,33 +92,71 @@ class IntervalObjective:
         self.scale = float(scale)
         self.factor = float(factor)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
     def __call__(self, prediction: Any, data: Any) -> tuple[Any, Any]:
         """Slope and curvature of every row's loss, times its weight and the factor, where the predictions lie."""
-        xp = namespace(prediction)
         below, above, weight = distances(prediction, data, self.margin)
+        slope, curvature = self.slopes(below, above)
+        factor = weight * self.factor if len(weight) else self.factor
+        return slope * factor, curvature * factor
+
+    def slopes(self, below: Any, above: Any) -> tuple[Any, Any]:
+        """Slope and curvature of every row's loss, without weights.
+
+        Parameters
+        ----------
+        below, above : arrays of shape (n_rows,)
+            How far predictions lie below the lower and above the upper breakpoints; negative where they keep them, and
+            -inf where there is no limit. They are arrays of NumPy, or of CuPy on a GPU.
+
+        Returns
+        -------
+        slope, curvature : arrays of shape (n_rows,)
+            Derivatives with respect to the prediction; a curvature may be larger than the true one, but not negative.
+        """
+        xp = namespace(below)
         if self.loss == "squared_hinge":
             slope = xp.maximum(above, 0) - xp.maximum(below, 0)
             # One of the two for an un-censored row, wherever the prediction lies.
             curvature = (below > 0).astype(np.float32) + (above >= 0)
         else:
-            is_below, is_above = below > 0, above > 0
+            is_below = below > 0
+            is_above = above > 0
             slope = (is_above.astype(np.float32) - is_below) * self.scale
             curvature = is_below / xp.maximum(below / self.scale, CORNER)
             curvature += is_above / xp.maximum(above / self.scale, CORNER)
-        factor = weight * self.factor if len(weight) else self.factor
-        return slope * factor, curvature * factor
+        return slope, curvature
+
+    def losses(self, below: Any, above: Any) -> Any:
+        """Return every row's loss, in the unit of the metric.
+
+        Parameters
+        ----------
+        below, above : arrays of shape (n_rows,)
+            As for `slopes`.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            The distance to the interval, or its square.
+        """
+        xp = namespace(below)
+        power = 2 if self.loss == "squared_hinge" else 1
+        return xp.maximum(below, 0) ** power + xp.maximum(above, 0) ** power
 
 
 class IntervalMetric:
     """The mean hinge loss as a metric of XGBoost: ``xgboost.train(..., custom_metric=IntervalMetric(...))``.
 
     On a cluster it is the mean over all workers' rows. Without margin it is called ``interval_mse`` or
-    ``interval_mae``, otherwise by the name of the loss.
+    ``interval_mae``, otherwise by the name of the loss; that of a derived objective by the name of its class.
 
     Parameters
     ----------
-    loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
-        The distance to the interval, or its square.
+    loss : {"linear_hinge", "squared_hinge"} or IntervalObjective, default="squared_hinge"
+        The distance to the interval, or its square; or an objective, for its `losses`.
     margin : float, default=0.0
         How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
 
@@ -128,17 +169,20 @@ class IntervalMetric:
     ('interval_mae', 0.333...)
     """
 
-    def __init__(self, loss: Loss = "squared_hinge", margin: float = 0.0) -> None:
-        check_loss(loss, margin)
-        self.loss = loss
+    def __init__(self, loss: Loss | IntervalObjective = "squared_hinge", margin: float = 0.0) -> None:
+        objective = loss if isinstance(loss, IntervalObjective) else IntervalObjective(loss)
+        check_loss(objective.loss, margin)
+        self.objective = objective
         self.margin = float(margin)
 
     @property
     def name(self) -> str:
         """How XGBoost reports the metric."""
+        if type(self.objective) is not IntervalObjective:
+            return type(self.objective).__name__
         if self.margin > 0:
-            return self.loss
-        return "interval_mse" if self.loss == "squared_hinge" else "interval_mae"
+            return self.objective.loss
+        return "interval_mse" if self.objective.loss == "squared_hinge" else "interval_mae"
 
     def __call__(self, prediction: Any, data: Any) -> tuple[str, float]:
         """Name and value; the losses are computed where the predictions lie."""
@@ -146,8 +190,7 @@ class IntervalMetric:
 
         xp = namespace(prediction)
         below, above, weight = distances(prediction, data, self.margin)
-        power = 2 if self.loss == "squared_hinge" else 1
-        losses = xp.maximum(below, 0) ** power + xp.maximum(above, 0) ** power
+        losses = self.objective.losses(below, above)
         weight = weight if len(weight) else xp.ones_like(losses)
         sums = np.array([float(losses.dot(weight)), float(weight.sum())])
         if collective.is_distributed():

@@ -66,7 +66,7 @@ def make_plan(model: Any, sample: Sample, seed: int) -> Plan:
     if objective is not model.loss:
         bring_to_unit(params, objective)
     # The validation loss has no margin, so that models of different margins compare.
-    metric = IntervalMetric(objective.loss)
+    metric = IntervalMetric(objective)
     return Plan(params, objective, metric, int(model.n_estimators), model.n_iter_no_change, model.verbose)
 
 
@@ -81,7 +81,8 @@ def _objective(model: Any, sample: Sample) -> IntervalObjective:
 def _check_weights(model: Any, weight: FloatArray) -> None:
     if weight.max() > LARGEST_FEATURE:
         raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
-    total, least = weight.sum(), model.min_child_weight
+    total = weight.sum()
+    least = model.min_child_weight
     if total < 2 * least <= len(weight):
         needed = f"a split needs twice min_child_weight={least:g}"
         warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
