@@ -17,7 +17,7 @@ import numpy as np
 import marginwood
 from benchmarks import boosting, forests, tuning
 from benchmarks.problems import MARGIN, TREE_SIZES, Problem, simulate
-from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree, optimal_costs
+from marginwood import MaxMarginIntervalTree, optimal_costs
 
 LOSSES = ("linear_hinge", "squared_hinge")
 FEWEST_ROWS = 60
@@ -62,9 +62,7 @@ def _cases():
         yield Case("forest_fit", f"{loss}, {n_trees} trees, leaves of {leaf}", n, p, partial(_fit, forest))
     yield Case("forest_predict", "10 trees", 10**5, 20, partial(_predict, forests.ours(10)))
     for (n, n_rounds, _), depth, loss in product(boosting.SIZES, boosting.DEPTHS, LOSSES):
-        booster = MaxMarginIntervalBoosting(
-            n_rounds, loss=loss, margin=MARGIN, max_depth=depth, subsample=1.0, n_iter_no_change=None
-        )
+        booster = boosting.ours(n_rounds, loss, depth)
         yield Case("boost", f"{loss}, {n_rounds} rounds, depth {depth}", n, boosting.N_FEATURES, partial(_fit, booster))
     for (_, n, p, _, _), loss in product(tuning.TIMED, LOSSES):
         yield Case("tune", loss, n, p, partial(_fit, tuning.protocol(losses=[loss], n_jobs=1)))

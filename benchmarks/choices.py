@@ -8,16 +8,18 @@ rows. Printed is, for each candidate, the geometric mean over the sets of its er
 - ``python -m benchmarks.choices forest --data DIR``: the anchors of forests, by out-of-bag rows.
 - ``python -m benchmarks.choices boosting --data DIR``: parameters of `MaxMarginIntervalBoosting`, one changed at a
   time; the first are its defaults.
-- ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left out at a time.
-  Weights come from four fifths of the out-of-fold predictions and are scored on the others.
+- ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left out at a time, more
+  forests, and weights that see no margin; mixtures are scored on rows that neither models nor weights have seen.
 - ``python -m benchmarks.choices xgb --data DIR``: parameters of `XGBIntervalRegressor`; the first are XGBoost's own.
 """
 
 import argparse
 from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
+from sklearn.base import clone
 
 from marginwood import (
     CrossFittedIntervalRegressor,
@@ -27,9 +29,9 @@ from marginwood import (
     interval_mean_squared_error,
 )
 from marginwood._base import Rows
+from marginwood._ensemble import weights
 from marginwood._ensemble.finite import learn_fill, make_finite
 from marginwood._ensemble.library import auto_models, seeded
-from marginwood._ensemble.weights import select_weights
 from marginwood.losses import quartile_distance
 from marginwood.metrics import get_scorer
 from marginwood.model_selection import CensoringStratifiedKFold
@@ -48,7 +50,10 @@ XGB_GRIDS = (
         "colsample_bytree": (1.0, 0.5),
     },
 )
-FORESTS = {"a third of the features": {"max_features": 1 / 3}, "all features, leaves of 3": {"min_samples_leaf": 3}}
+FORESTS = {
+    "a third of the features": {"max_features": 1 / 3},
+    "all features, leaves of 3": {"max_features": None, "min_samples_leaf": 3},
+}
 # Margins are shares of the distance between the quartiles of the limits.
 BOOSTING = (
     {},
@@ -69,6 +74,7 @@ BOOSTING = (
     {"validation_fraction": 0.1},
     {"loss": "linear_hinge"},
 )
+FOREST_MARGIN = 0.5  # of the same distance
 LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
 
@@ -129,27 +135,52 @@ def boosting_errors(X, y):
     return errors
 
 
-def pool_errors(X, y):
-    """The error of mixtures of all models but one, with weights from other rows than those that are scored."""
-    X = make_finite(X, learn_fill(X))
+def predict_unseen(model, X, y, X_test):
+    """What a model predicts of its training rows without having seen them, and of others."""
+    if isinstance(model, MaxMarginIntervalForest):
+        fitted = clone(model).set_params(oob_score=True).fit(X, y)
+        return fitted.oob_prediction_, fitted.predict(X_test)
+    fitted = CrossFittedIntervalRegressor(model).fit(X, y)
+    return fitted.oof_prediction_, fitted.predict(X_test)
+
+
+def pool_models(X, y):
+    """The models of `IntervalSuperLearner`, and beside them forests with margins."""
     models = auto_models(y[np.isfinite(y).any(axis=1)], X.shape[1], len(X) * 4 // 5, None)
-    rows = Rows(X, y, np.ones(len(y)))
-    random = np.random.RandomState(0)
-    unseen = {
-        name: CrossFittedIntervalRegressor(seeded(model, random)).fit(X, y).oof_prediction_ for name, model in models
+    margin = FOREST_MARGIN * quartile_distance(y)
+    extra = {
+        f"{name} with a margin": clone(model).set_params(margin=margin) for name, model in models if "forest" in name
     }
+    return dict(models), extra
+
+
+def pool_errors(X, y):
+    """The error of mixtures on rows that neither models nor weights have seen, two of four folds together.
+
+    A thousandth of the constant's error is added, because some errors are 0.
+    """
+    X = make_finite(X, learn_fill(X))
     scorer = get_scorer("neg_interval_mean_squared_error")
-    part = random.permutation(len(y)) % 5
-    errors = {}
-    for left_out in (None, *unseen):
-        predictions = np.array([prediction for name, prediction in unseen.items() if name != left_out])
-        mixture = np.empty(len(y))
-        for number in range(5):
-            known = np.flatnonzero(part != number)
-            weights = select_weights(None, rows.take(known), predictions[:, known], scorer, weighted=False, seed=1)
-            mixture[part == number] = weights @ predictions[:, part == number]
-        errors["all models" if left_out is None else f"without {left_out}"] = interval_mean_squared_error(y, mixture)
-    return errors
+    totals = {}
+    for train, test in list(CensoringStratifiedKFold(4).split(X, y))[:2]:
+        rows = Rows(X[train], y[train], np.ones(len(train)))
+        models, extra = pool_models(rows.X, rows.intervals)
+        random = np.random.RandomState(0)
+        known = {
+            name: predict_unseen(seeded(model, random), *rows[:2], X[test]) for name, model in (models | extra).items()
+        }
+        mixtures = {"all models": list(models), "all, weights without a margin": list(models)}
+        mixtures |= {f"without {left_out}": [name for name in models if name != left_out] for left_out in models}
+        mixtures["with forests with a margin"] = list(known)
+        least = interval_mean_squared_error(y[test], known["constant"][1]) / 1000
+        for mixture, names in mixtures.items():
+            unseen, tested = (np.array([known[name][part] for name in names]) for part in (0, 1))
+            margin = 0.0 if "weights without" in mixture else weights.MARGIN
+            with patch.object(weights, "MARGIN", margin):
+                found = weights.select_weights(None, rows, unseen, scorer, weighted=False, seed=1)
+            error = interval_mean_squared_error(y[test], found @ tested) + least
+            totals[mixture] = totals.get(mixture, 0.0) + error
+    return totals
 
 
 CHOICES = {

@@ -58,6 +58,7 @@ def main(arguments=None):
     parser.add_argument("--only", choices=("moves", "solver", "functions", "accuracy"), help="one experiment")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes, of one thread each (default: 1)")
     parser.add_argument("--folds", type=int, help="how many folds of each data set to test on (default: all)")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="the methods to run (default: all)")
     parser.add_argument("--quick", action="store_true", help="small data sets and coarse tuning: to see that all runs")
     parser.add_argument("--draw", action="store_true", help="run nothing: figures and tables of what is done")
     options = parser.parse_args(arguments)
@@ -66,6 +67,11 @@ def main(arguments=None):
     if options.folds is not None and options.folds < 1:
         parser.error(f"--folds: expected an integer of at least 1, got {options.folds}")
     extent, methods = (QUICK, quick_methods()) if options.quick else (FULL, METHODS)
+    if options.methods:
+        unknown = [name for name in options.methods if name not in methods]
+        if unknown:
+            parser.error(f"--methods: expected some of {list(methods)}, got {unknown}")
+        methods = {name: methods[name] for name in options.methods}
     extent = extent._replace(n_folds=options.folds or extent.n_folds)
     folder = options.out or Path("build/paper-quick" if options.quick else "build/paper")
     directory = Path(options.data) if options.data else None

@@ -35,7 +35,7 @@ def training_rows(name):
 
 
 def pieces(methods):
-    """Every method on every function."""
+    """Every shown method among these on every function."""
     return [
         Piece(
             (name, method, fingerprint(methods[method].settings, *training_rows(name))),
@@ -44,6 +44,7 @@ def pieces(methods):
         )
         for name in SIMULATIONS
         for method in SHOWN
+        if method in methods
     ]
 
 

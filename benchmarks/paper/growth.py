@@ -5,11 +5,9 @@ random order, and moves per limit are counted for n up to 10^7. Printed is a fit
 the standard error of b: no growth is b = 0.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 
+from benchmarks.paper.alone import run_alone
 from benchmarks.paper.table import Piece, Table
 from marginwood import optimal_costs
 
@@ -59,11 +57,12 @@ def table(folder):
     return Table(folder / "growth.csv", ("family", "loss", "n", "order"), ("mean", "max"))
 
 
-def pieces(sizes=SIZES):
-    """Small numbers of limits first."""
+def pieces(largest):
+    """Small numbers of limits first, up to the largest."""
     return [
         Piece((family, loss, str(n), str(order), VERSION), count, (family, loss, n, order))
-        for n in sizes
+        for n in SIZES
+        if n <= largest
         for order in range(REPEATS if n <= LARGEST_REPEATED else 1)
         for family in FAMILIES
         for loss in LOSSES
@@ -112,21 +111,13 @@ def draw(lines, path):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--out", type=Path, default=Path("build/paper"), help="directory for the csv file and the figure"
-    )
-    parser.add_argument("--largest", type=int, default=SIZES[-1], help="most limits")
-    options = parser.parse_args(arguments)
-    results = table(options.out)
-    planned = pieces([n for n in SIZES if n <= options.largest])
-    results.run(planned, 1)
-    lines = list(results.read(planned).values())
+    count = "--largest", SIZES[-1], "most limits"
+    folder, lines = run_alone(arguments, __doc__, count, table, pieces)
     print("| loss | family | moves per limit, greatest n | exponent b | its standard error |")
     print("| --- | --- | --- | --- | --- |")
     for loss, family, last, slope, error in fits(lines):
         print(f"| {loss.replace('_', ' ')} | {family} | {last:.3f} | {slope:+.4f} | {error:.4f} |")
-    draw(lines, options.out / "growth.png")
+    draw(lines, folder / "growth.png")
 
 
 if __name__ == "__main__":

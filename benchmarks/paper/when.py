@@ -6,11 +6,9 @@ of the intervals against the noise, the number of rows and of features. Both tre
 folds; a third one chooses its pruning only and has no margin. Scored is the mean squared distance from the function.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
 
+from benchmarks.paper.alone import run_alone
 from benchmarks.paper.table import Piece, Table, fingerprint
 from marginwood import IntervalCARTCV, MaxMarginIntervalTreeCV
 
@@ -135,22 +133,14 @@ def draw(lines, path):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--out", type=Path, default=Path("build/paper"), help="directory for the csv file and the figure"
-    )
-    parser.add_argument("--seeds", type=int, default=10, help="how often everything is simulated")
-    options = parser.parse_args(arguments)
-    results = table(options.out)
-    planned = pieces(options.seeds)
-    results.run(planned, 1)
-    lines = list(results.read(planned).values())
+    count = "--seeds", 10, "how often everything is simulated"
+    folder, lines = run_alone(arguments, __doc__, count, table, pieces)
     for method in METHODS:
         if method != REFERENCE:
             print(f"{method}: error against {REFERENCE}, and its standard error in percent")
             for what, value, mean, spread in ratios(lines, method):
                 print(f"  {what:12}{value:8g}{np.exp(mean):8.3f}{100 * spread:8.1f}")
-    draw(lines, options.out / "when.png")
+    draw(lines, folder / "when.png")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ mean times restricted to the range that is scored, so that all methods are ranke
 """
 
 import warnings
+from collections import Counter
 from itertools import islice, product
 from time import process_time
 
@@ -20,6 +21,7 @@ from marginwood.metrics import integrated_interval_brier_score, interval_concord
 N_REPEATS, N_FOLDS, N_INNER = 2, 5, 3
 N_TIMES, N_BINS = 50, 12
 FLOOR = 1e-3  # probabilities below this count as this in the log loss
+KEYS = ("set", "repeat", "fold", "method")
 SCORES = ("concordance", "brier", "log_loss", "seconds")
 
 
@@ -133,9 +135,18 @@ def is_ours(method):
 def measure(path, shrink=1):
     """Do what is missing; by set and method, the mean scores."""
     work = list(pieces(shrink))
-    table = Table(path, ("set", "repeat", "fold", "method"), (*SCORES, "error"))
+    table = Table(path, KEYS, (*SCORES, "error"))
     table.run(work, n_jobs=1)
     return average(table.read(work).values())
+
+
+def read(path):
+    """What is done, of folds that all methods have finished: by set and method, the mean scores."""
+    work = list(pieces())
+    lines = list(Table(path, KEYS, (*SCORES, "error")).read(work).values())
+    methods = Counter(piece.key[:3] for piece in work)
+    done = Counter((line["set"], line["repeat"], line["fold"]) for line in lines)
+    return average(line for line in lines if done[fold := (line["set"], line["repeat"], line["fold"])] == methods[fold])
 
 
 def average(lines):

@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.paper.table import Piece, Table, fingerprint
 from marginwood import (
     DistributionalIntervalRegressor,
+    DistributionalSuperLearner,
     L1IntervalRegressionCV,
     MaxMarginIntervalForest,
     from_events,
@@ -25,6 +26,7 @@ NOISE = 0.8
 MEAN_FOLLOW_UP = {"9 %": 22.0, "41 %": 2.4, "63 %": 0.85}
 ALLOWED_BIAS = {"9 %": 0.05, "41 %": 0.05, "63 %": 0.1}
 CHOSEN = "the same + errors of similar rows"
+RECIPE = "linear models and forests, weighed (`DistributionalSuperLearner`)"
 LEAF_WEIGHTS = "forest, leaves of 15, all features, median by leaf weights"
 SURVIVAL_FOREST = "random survival forest (scikit-survival), leaves of 15, all features"
 
@@ -61,8 +63,8 @@ def _leaf_median(forest):
     return lambda draw: forest.fit(draw.X, draw.y).predict_quantile(draw.X_new, 0.5)
 
 
-def _around(model, neighbors, cv="own"):
-    return _point(DistributionalIntervalRegressor(model, cv=cv, neighbors=neighbors))
+def _around(model, cv="own", **options):
+    return _point(DistributionalIntervalRegressor(model, cv=cv, **options))
 
 
 def _second_pass(draw):
@@ -82,7 +84,7 @@ def _filled_tails(draw):
     """Leaf medians; where a curve ends above one half, the median by the errors of similar rows."""
     forest = _forest(min_samples_leaf=15, max_features=None)
     median = _leaf_median(forest)(draw)
-    return np.where(np.isfinite(median), median, _around(forest, 0.5)(draw))
+    return np.where(np.isfinite(median), median, _around(forest)(draw))
 
 
 def _survival_forest(draw):
@@ -99,9 +101,9 @@ def _survival_forest(draw):
 METHODS = {
     "forest, a third of the features, leaves of 5, `predict`": _point(_forest(min_samples_leaf=5)),
     "forest, all features, leaves of 15, `predict`": _point(_forest(min_samples_leaf=15, max_features=None)),
-    "the same + errors of all rows": _around(_forest(min_samples_leaf=15, max_features=None), None),
-    CHOSEN: _around(_forest(min_samples_leaf=15, max_features=None), 0.5),
-    "the same, nearest 0.3 of the rows": _around(_forest(min_samples_leaf=15, max_features=None), 0.3),
+    "the same + errors of all rows": _around(_forest(min_samples_leaf=15, max_features=None), neighbors=None),
+    CHOSEN: _around(_forest(min_samples_leaf=15, max_features=None)),
+    "the same, nearest 0.3 of the rows": _around(_forest(min_samples_leaf=15, max_features=None), neighbors=0.3),
     "forest, leaves of 5, all features, median by leaf weights": _leaf_median(
         _forest(min_samples_leaf=5, max_features=None)
     ),
@@ -113,7 +115,8 @@ METHODS = {
     "the same, squared hinge, splits by completed times (second pass)": _second_pass,
     "the same, one pass, tails from errors of similar rows": _filled_tails,
     "linear model (L1), `predict`": _point(L1IntervalRegressionCV(n_alphas=30)),
-    "the same + errors of similar rows (cross-fitted)": _around(L1IntervalRegressionCV(n_alphas=30), 0.5, cv=5),
+    "the same + errors of similar rows (cross-fitted)": _around(L1IntervalRegressionCV(n_alphas=30), cv=5),
+    RECIPE: _point(DistributionalSuperLearner(random_state=0)),
     SURVIVAL_FOREST: _survival_forest,
 }
 
@@ -132,6 +135,8 @@ def pieces(shrink=1):
     """All pieces of work, the quick methods first."""
     n_rows = N_ROWS // shrink
     for name, seed, share in product(METHODS, range(max(1, N_SEEDS // shrink)), MEAN_FOLLOW_UP):
+        if name == SURVIVAL_FOREST and seed > 0:
+            continue  # half a minute for each draw
         settings = fingerprint((name, share, seed, n_rows, NOISE, N_TREES))
         yield Piece((name, share, str(seed), settings), run, (name, share, seed, n_rows))
 
