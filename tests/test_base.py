@@ -50,7 +50,8 @@ def test_a_warning_about_open_rows_points_at_the_line_that_called_the_package(us
 @pytest.mark.parametrize(("texts", "row", "text"), [(["u", "v"], 0, "u"), ([None, "v"], 1, "v"), (["1", "v"], 1, "v")])
 def test_a_column_of_text_is_named_with_its_first_text(library, texts, row, text):
     frame = pytest.importorskip(library).DataFrame({"dose": ["1", "2"], "city": texts})
-    message = rf"X: column 'city' holds text \(first: row {row}, value '{text}'\). If these are categories, name them"
+    found = rf"text in column 'city' \(first: row {row}, value '{text}'\)"
+    message = f"X: expected numbers, got {found}. If these are categories, name them"
     with pytest.raises(ValueError, match=message):
         marginwood.MaxMarginIntervalTree().fit(frame, [1.0, 2.0])
 
@@ -58,12 +59,12 @@ def test_a_column_of_text_is_named_with_its_first_text(library, texts, row, text
 def test_text_beside_missing_text_is_found():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"city": pd.array([None, "v"], dtype="string")})
-    with pytest.raises(ValueError, match=r"X: column 'city' holds text \(first: row 1"):
+    with pytest.raises(ValueError, match=r"X: expected numbers, got text in column 'city' \(first: row 1"):
         marginwood.MaxMarginIntervalTree().fit(frame, [1.0, 2.0])
 
 
 def test_text_in_a_list_is_named_by_the_number_of_its_column():
-    with pytest.raises(ValueError, match=r"X: column 1 holds text \(first: row 1, value 'u'\)"):
+    with pytest.raises(ValueError, match=r"X: expected numbers, got text in column 1 \(first: row 1, value 'u'\)"):
         marginwood.MaxMarginIntervalTree().fit([[1, 2], [3, "u"]], [1.0, 2.0])
 
 
@@ -143,11 +144,11 @@ def test_what_is_masked_is_missing():
 
 
 @pytest.mark.parametrize("library", [None, "pandas", "polars"])
-def test_dates_are_no_numbers(library):
+def test_dates_are_not_numbers(library):
     days = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[ms]")
     frame = days[:, np.newaxis] if library is None else pytest.importorskip(library).DataFrame({"day": days})
-    where = "it" if library is None else "column 'day'"
-    with pytest.raises(TypeError, match=f"X: {where} holds dates or durations. Make them numbers"):
+    where = "" if library is None else " in column 'day'"
+    with pytest.raises(TypeError, match=f"X: expected numbers, got dates or durations{where}. Make them numbers"):
         marginwood.MaxMarginIntervalTree().fit(frame, [0.0, 0.0, 10.0, 10.0])
 
 
@@ -167,7 +168,9 @@ def test_a_series_is_no_table_of_features(library):
 
 @pytest.mark.parametrize("name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting"])
 def test_trees_say_what_to_do_with_sparse_features(name):
-    message = rf"X: {name} takes no sparse matrices\. Pass X\.toarray\(\) .* or use L1IntervalRegression or XGBInterval"
+    message = (
+        rf"X: {name} expected a dense array, got a sparse matrix\. Pass X\.toarray\(\) .* or use L1Int.* or XGBInterval"
+    )
     for kind in (sparse.csr_matrix, sparse.csc_array):
         with pytest.raises(TypeError, match=message):
             getattr(marginwood, name)().fit(kind(X), y)

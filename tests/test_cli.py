@@ -209,7 +209,7 @@ def test_a_model_without_names_takes_columns_by_place(call, tmp_path):
     assert call("predict", tmp_path / "m.mw", tmp_path / "two.csv")[:2] == (0, "prediction\n0.5\n")
     code, _, log = call("predict", tmp_path / "m.mw", tmp_path / "three.csv")
     assert code == 1
-    assert "takes 2 columns, got 3" in log
+    assert "expected 2 columns, since the model knows no names, got 3" in log
 
 
 def test_a_pipeline_predicts_from_columns_of_text(call, monkeypatch, tmp_path):
@@ -450,9 +450,9 @@ BAD_DATA = {
     "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "bad.csv: lower, upper: upper < lower in 1 of 2 rows (first: row 0, "),
     "text in the same row as crossed ends": (
         "a,lo,up\n1,five,2\n2,1,2\n",
-        "column 'lo', row 0: 'five' is not a number",
+        "column 'lo', row 0: expected a number, got 'five'",
     ),
-    "a row that is cut off": ("a,lo,up\n1,0,1\n2,2,3\n3,60", "bad.csv: row 2 has 2 of 3 fields; "),
+    "a row that is cut off": ("a,lo,up\n1,0,1\n2,2,3\n3,60", "bad.csv: row 2: expected 3 fields, got 2; "),
     "a missing target column": ("a,lo\n1,2\n", "no column named 'up'"),
     "no rows": ("a,lo,up\n", "no rows"),
     "no features": ("lo,up\n1,2\n", "no columns are left"),
@@ -564,7 +564,7 @@ def test_no_name_of_a_table_reaches_a_terminal_through_an_error(call, hostile):
     table, model = hostile / "hostile.csv", hostile / "out.mw"
     for words, part in [
         (["fit", table, "--lower", "nothing", "--upper", "up", "--out", model], f"there are: {ESCAPED}, b"),
-        (["fit", table, *TARGET, "--out", model], r"row 2: 'x\x1b[2J' is not a number"),
+        (["fit", table, *TARGET, "--out", model], r"row 2: expected a number, got 'x\x1b[2J'"),
         (["fit", table, *TARGET, "--features", HOSTILE, HOSTILE + "x", "--out", model], "no column named"),
         (["fit", hostile / f"{HOSTILE}.csv", *TARGET, "--out", model], f"{ESCAPED}.csv: No such file"),
         (["show", table], "not a model file"),

@@ -54,7 +54,7 @@ def test_what_cannot_be_read_in_chunks_is_told(call, tmp_path):
         ((data, *TARGET, "--chunk-rows", "5", "--log"), 2, "--chunk-rows goes with --model xgb alone"),
         ((data, "--model", "xgb", "--chunk-rows", "5"), 2, "name the target's columns"),
         (("-", *TARGET, "--chunk-rows", "5"), 2, "--chunk-rows: expected a Parquet file, got -"),
-        ((table, *TARGET, "--chunk-rows", "5"), 1, "--chunk-rows reads Parquet files, and this is none"),
+        ((table, *TARGET, "--chunk-rows", "5"), 1, "--chunk-rows expected a Parquet file"),
         ((data, *TARGET, "--chunk-rows", "5"), 1, "column 'id'"),
         (
             (data, "--lower", "high", "--upper", "low", "--model", "xgb", "--drop", "id", "--chunk-rows", "5"),

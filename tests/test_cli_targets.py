@@ -93,7 +93,11 @@ def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
 @pytest.mark.parametrize(
     ("target", "code", "message"),
     [
-        (["--lower", "arsenic"], 1, "'<1' is not a number; cells such as <1 and ND are read by --value 'arsenic'"),
+        (
+            ["--lower", "arsenic"],
+            1,
+            "expected a number, got '<1'; cells such as <1 and ND are read by --value 'arsenic'",
+        ),
         (["--value", "depth", "--lower", "depth"], 2, "--value with nothing else"),
         (["--nondetect", "flag"], 2, "go with --value"),
         (["--value", "arsenic", "--nondetect", "flag"], 1, "column 'flag', row 3: expected 1 or 0, true or false"),

@@ -178,8 +178,8 @@ def test_what_is_not_an_interval_is_refused_with_its_place_and_a_way_out(y, mess
         (np.array([1.0, 2.0j], dtype=object), "of type complex"),
         (np.array(["2000-01-01"], dtype="datetime64[D]"), "got dtype datetime64"),
         (np.array([1, 2], dtype="timedelta64[s]"), "got dtype timedelta64"),
-        (csr_array(np.ones((3, 2))), r"y: sparse matrices are not accepted; pass y.toarray\(\)"),
-        (np.array([True, False]), r"y: booleans are not numbers.* use from_events\(time, event\)"),
+        (csr_array(np.ones((3, 2))), r"y: expected a dense array, got a sparse matrix; pass y.toarray\(\)"),
+        (np.array([True, False]), r"y: expected numbers, got booleans.* use from_events\(time, event\)"),
         (np.array([[True, 5.0]], dtype=object), "got True of type bool"),
         ({"lower": 1}, "of type dict"),
     ],
@@ -192,7 +192,7 @@ def test_what_is_not_a_real_number_is_refused(y, message):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_frame_of_events_and_times_is_not_mistaken_for_intervals(library):
     frame = pytest.importorskip(library).DataFrame({"event": [False, True], "time": [2.0, 3.0]})
-    with pytest.raises(TypeError, match="booleans are not numbers"):
+    with pytest.raises(TypeError, match="expected numbers, got booleans"):
         check_intervals(frame)
 
 

@@ -82,9 +82,13 @@ def test_a_column_of_arrow_is_a_target_a_weight_and_a_time():
 
 
 def test_a_lazy_frame_is_to_be_collected():
-    with pytest.raises(TypeError, match=r"X: a LazyFrame of polars holds no rows yet; pass X\.collect\(\)"):
+    with pytest.raises(
+        TypeError, match=r"X: expected rows, got a LazyFrame of polars, which holds none yet; pass X\.collect\(\)"
+    ):
         marginwood.MaxMarginIntervalTree().fit(polars.DataFrame(X).lazy(), y)
-    with pytest.raises(TypeError, match=r"y: a LazyFrame of polars holds no rows yet; pass y\.collect\(\)"):
+    with pytest.raises(
+        TypeError, match=r"y: expected rows, got a LazyFrame of polars, which holds none yet; pass y\.collect\(\)"
+    ):
         marginwood.MaxMarginIntervalTree().fit(X, polars.DataFrame(y).lazy())
 
 

@@ -225,7 +225,7 @@ def test_scorers_of_distributions_reach_the_last_step_of_a_pipeline(name, proble
 def test_an_estimator_without_distributions_is_told_so(name, problem):
     X, y = problem
     model = make_pipeline(FirstFeature()).fit(X, y)
-    with pytest.raises(TypeError, match="needs an estimator with a method predict_distribution; FirstFeature has none"):
+    with pytest.raises(TypeError, match="expected one with a method predict_distribution, got FirstFeature"):
         SCORERS[name](model, X, y)
 
 
@@ -245,7 +245,7 @@ def test_every_search_takes_scorers_by_name(search, name):
     features, intervals = make_sine(60, 2, random_state=0)
     search = clone(search).set_params(scoring=name)
     if name in OF_DISTRIBUTIONS and not isinstance(search, marginwood.MaxMarginIntervalForestCV):
-        with pytest.raises(TypeError, match="needs an estimator with a method predict_distribution"):
+        with pytest.raises(TypeError, match="expected one with a method predict_distribution"):
             search.fit(features, intervals)
     else:
         assert np.isfinite(search.fit(features, intervals).best_score_)

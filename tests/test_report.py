@@ -138,7 +138,7 @@ def test_boosting_shows_what_it_scored_while_it_trained(fitted):
     model = fitted["boosting"]
     lines = {line["name"]: line["y"] for line in describe(model, X_NEW, Y_NEW)["curves"][0]["lines"]}
     assert lines["training, with margin"] == model.train_score_.tolist()
-    assert lines["validation"] == model.validation_score_.tolist()
+    assert lines["validation, with margin"] == model.validation_score_.tolist()
 
 
 def test_the_surface_holds_the_chosen_candidate_and_true_scores(fitted):

@@ -893,7 +893,7 @@ def test_bad_parameters_are_refused_by_name(name, parameters, error, message):
     [
         ({"selection": "best"}, "selection: expected one of 'min', '1se', got 'best'"),
         ({"scoring": "r2"}, "scoring: expected one of .*, got 'r2'"),
-        ({"cv": 50}, "cannot make 50 folds of n_samples=48"),
+        ({"cv": 50}, "expected at most n_samples=48, got 50"),
         ({"cv": 1}, "n_splits: expected an integer >= 2, got 1"),
         ({"cv": "five"}, "cv: expected a number of folds, a splitter or the rows of each fold, got 'five'"),
         ({"cv": 2.5}, "cv: expected a number of folds, a splitter or the rows of each fold, got 2.5"),

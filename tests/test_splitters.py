@@ -54,7 +54,7 @@ def test_the_shuffle_is_repeatable_and_depends_on_its_seed():
 
 
 def test_fewer_rows_than_folds_are_refused():
-    with pytest.raises(ValueError, match="cannot make 5 folds of n_samples=3 rows"):
+    with pytest.raises(ValueError, match="expected at most n_samples=3, got 5"):
         list(CensoringStratifiedKFold(5).split(None, [1.0, 2.0, 3.0]))
 
 

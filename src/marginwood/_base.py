@@ -110,8 +110,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse
     if issparse(X):
         if not accept_sparse:
             raise TypeError(
-                f"X: {type(estimator).__name__} takes no sparse matrices. Pass X.toarray() if it fits in memory, or "
-                "use L1IntervalRegression or XGBIntervalRegressor, which take them as they are."
+                f"X: {type(estimator).__name__} expected a dense array, got a sparse matrix. Pass X.toarray() if it "
+                "fits in memory, or use L1IntervalRegression or XGBIntervalRegressor, which take sparse ones."
             )
         _check_n_rows(X)
         return validate_data(estimator, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False)
@@ -145,7 +145,7 @@ def _categories_of(estimator: Any, X: Any, *, reset: bool) -> Categories | None:
 
 def _check_n_rows(X: Any) -> None:
     if X.shape[0] > MAX_SAMPLES:
-        raise ValueError(f"X: at most {MAX_SAMPLES} rows are supported, got {X.shape[0]}.")
+        raise ValueError(f"X: expected at most {MAX_SAMPLES} rows, got {X.shape[0]}.")
 
 
 def check_outer_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
@@ -162,8 +162,9 @@ def _refuse_times(X: Any) -> None:
     columns = zip(X.columns, X.dtypes, strict=True) if hasattr(X, "columns") else [(None, getattr(X, "dtype", None))]
     for name, dtype in columns:
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
-            where = "it" if name is None else f"column {name!r}"
-            raise TypeError(f"X: {where} holds dates or durations. Make them numbers, for instance days since a date.")
+            where = "" if name is None else f" in column {name!r}"
+            advice = "Make them numbers, for instance days since a date."
+            raise TypeError(f"X: expected numbers, got dates or durations{where}. {advice}")
 
 
 def _refuse_text(X: Any, categories: Categories | None, *, takes_categories: bool) -> None:
@@ -178,13 +179,13 @@ def _refuse_text(X: Any, categories: Categories | None, *, takes_categories: boo
     if not found:
         return
     (name, (row, entry)), *others = found.items()
-    what = f"columns {', '.join(map(repr, found))} hold" if others else f"column {name!r} holds"
+    where = f"columns {', '.join(map(repr, found))}" if others else f"column {name!r}"
     advice = (
         "If these are categories, name them in categorical_features"
         if takes_categories
         else "Encode categories as numbers first, for instance with sklearn.preprocessing.OneHotEncoder"
     )
-    raise ValueError(f"X: {what} text (first: row {row}, value {entry!r:.60}). {advice}.")
+    raise ValueError(f"X: expected numbers, got text in {where} (first: row {row}, value {entry!r:.60}). {advice}.")
 
 
 def _is_no_number(numbered: tuple[int, Any]) -> bool:

@@ -38,11 +38,12 @@ def effects_of(estimator: Any) -> tuple[int, ...] | None:
 
 def _by_index(given: Mapping[Any, Any], names: Any, n_features: int) -> list[Any]:
     if names is None:
-        raise ValueError("monotonic_cst: a dict needs the names of features, and X has none; pass a sequence.")
+        raise ValueError("monotonic_cst: expected a sequence, since X has no feature names; got a dict.")
     known = names.tolist()
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ValueError(f"monotonic_cst: X has no feature {unknown[0]!r}; it has {', '.join(map(repr, known[:10]))}.")
+        shown = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
+        raise ValueError(f"monotonic_cst: expected names of features of X ({shown}), got {unknown[0]!r}.")
     effects: list[Any] = [0] * n_features
     for name, effect in given.items():
         effects[known.index(name)] = effect

@@ -34,7 +34,7 @@ class Ensemble(NamedTuple):
     def added(self, what: str) -> Ensemble:
         """Itself, for forms that can only add; a median raises."""
         if self.aggregation == "median":
-            raise ValueError(f"model: {what} takes sums and means, got a forest of aggregation='median'; use 'mean'.")
+            raise ValueError(f"model: {what} expected a sum or mean of trees, got aggregation='median'; use 'mean'.")
         return self
 
 

@@ -12,8 +12,9 @@ __all__ = ["explain_order", "find_swap", "warn_of_events"]
 FEWEST_TIMES = 10  # different ones, before ends look like events and times
 FEWEST_ROWS = 5  # of each kind, before one-sided rows look swapped
 # Shares of pairs of a one-sided and an un-censored row in which the limit is the greater one. Times that are open above
-# tend to be late (0.61 to 0.96 in eight of eleven data sets), limits of detection lie below most of what was detected.
-LATE, LOW = 0.6, 0.1
+# tend to be late, limits of detection lie below most of what was detected.
+LATE = 0.6
+LOW = 0.1
 
 
 def explain_order(intervals: npt.NDArray[np.float64]) -> str:

@@ -16,13 +16,14 @@ from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
 from marginwood.intervals import from_events
+from marginwood.losses import LOSSES
 from marginwood.metrics import interval_concordance_index, interval_crps
 
 __all__ = ["warmup"]
 
 
 def warmup() -> None:
-    """Compile all kernels, so that no later call waits for it.
+    """Compile all kernels ahead, so that no later call has to wait.
 
     Kernels are kept in the user's cache folder for later runs; without this, the first call of any estimator compiles
     what it needs.
@@ -38,7 +39,7 @@ def warmup() -> None:
     ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1, -1)
     swinging = 4.0 ** np.arange(40)
     many = make_sine(LEAST_CELLS // 2 + 1, 2, random_state=0)  # rows enough for threads
-    for loss in ("linear_hinge", "squared_hinge"):
+    for loss in LOSSES:
         tree = MaxMarginIntervalTree(loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0)
         tree.fit(X, y).decision_path(X)
         optimal_costs(y[:, 0], y[:, 1], loss=loss)

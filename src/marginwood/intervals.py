@@ -275,7 +275,7 @@ def from_detection_limits(
 
 
 def censoring_kind(y: Any) -> npt.NDArray[np.str_]:
-    """Tell for every row how it is censored.
+    """Tell how every row is censored.
 
     Parameters
     ----------
@@ -345,8 +345,8 @@ def _structured_intervals(y: Any, name: str) -> FloatArray:
     kinds = [y.dtype[field].kind for field in fields]
     if y.ndim != 1 or len(fields) != 2 or kinds.count("b") != 1 or not set(kinds) <= set("biuf"):
         raise ValueError(
-            f"{name}: a structured array needs shape (n,), one boolean event field and one "
-            f"numeric time field; got shape {y.shape} and dtype {y.dtype}."
+            f"{name}: expected a structured array of shape (n,) with one boolean event field and one "
+            f"numeric time field, got shape {y.shape} and dtype {y.dtype}."
         )
     event, time = sorted(fields, key=lambda field: y.dtype[field].kind != "b")
     times = as_numbers(y[time], name)

@@ -101,7 +101,7 @@ def _scan(path: str) -> tuple[Any, list[str], int]:
         raise UsageError(f"--chunk-rows: expected a Parquet file, got {path}")
     with Path(path).open("rb") as file:
         if file.read(len(PARQUET)) != PARQUET:
-            raise DataError(f"{path}: --chunk-rows reads Parquet files, and this is none; convert it, or leave it out")
+            raise DataError(f"{path}: --chunk-rows expected a Parquet file; convert it, or leave the option out")
     try:
         frame = pl.scan_parquet(path)
         columns = [name.strip() for name in frame.collect_schema().names()]

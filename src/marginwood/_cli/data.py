@@ -150,7 +150,8 @@ def named_target(args: argparse.Namespace) -> dict[str, str]:
     """The target options that were given; raises unless they make up one way to name a target."""
     names = ("lower", "upper", "time", "event", "value", "nondetect", "lower_limit", "upper_limit")
     given = {name: getattr(args, name) for name in names if getattr(args, name)}
-    events, measured = given.keys() & {"time", "event"}, given.keys() & set(names[4:])
+    events = given.keys() & {"time", "event"}
+    measured = given.keys() & set(names[4:])
     if events and (len(events) == 1 or len(given) > 2):
         raise UsageError("--time and --event go together, and with no other option of the target")
     if measured and ("value" not in given or len(measured) < len(given)):

@@ -28,6 +28,7 @@ from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.conformal._distances import MODES
 from marginwood.intervals import FloatArray
+from marginwood.losses import LOSSES
 from marginwood.xgb import XGBIntervalRegressor
 
 __all__ = [
@@ -169,9 +170,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """--model and the parameters of all models."""
     group = parser.add_argument_group("model")
     group.add_argument("--model", choices=list(MODELS), default="tree", help="what to train (default: tree)")
-    group.add_argument(
-        "--loss", choices=["linear_hinge", "squared_hinge"], help="distance to the interval, or its square"
-    )
+    group.add_argument("--loss", choices=LOSSES, help="distance to the interval, or its square")
     for name, option in OPTIONS.items():
         group.add_argument(option.flag, dest=name, type=option.kind, metavar="N", help=option.what)
 

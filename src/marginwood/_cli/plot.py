@@ -77,7 +77,8 @@ def _draw_tree(picture: Picture) -> Any:
 
 
 def _draw_intervals(picture: Picture) -> Any:
-    rows, args = picture.rows, picture.args
+    rows = picture.rows
+    args = picture.args
     ranges = x = None
     if args.range:
         picture.needs("interval")
@@ -150,7 +151,7 @@ def run(args: argparse.Namespace) -> None:
     model, header = load_with_header(args.model)
     fitted = read(model)
     args.kind = args.kind or ("tree" if fitted.tree is not None else "intervals")
-    data, prediction = None, None
+    data = prediction = None
     if args.data is not None:
         data = read_data_for(args, model, header)
         prediction = model.predict(data.X)

@@ -149,7 +149,7 @@ def model_features(model: Any, fitted: Fitted, header: dict[str, Any], table: Ta
         return read_features(table, names, model)
     if names is None and not fitted.steps and len(table.names) != fitted.own.n_features_in_:
         raise DataError(
-            f"{table.source}: the model knows no names and takes {fitted.own.n_features_in_} columns, "
+            f"{table.source}: expected {fitted.own.n_features_in_} columns, since the model knows no names, "
             f"got {len(table.names)}"
         )
     return table.numbers(table.names, TEXT_HINT)

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
         raise DataError(f"{args.model}: --format {args.format} shows one tree, and this is a {fitted.name}")
     if args.format == "onnx":
         if args.out == "-":
-            raise UsageError("--format onnx is no text: name a file by --out")
+            raise UsageError("--format onnx is not text: name a file by --out")
         write_whole(args.out, to_onnx(model).SerializeToString())
         return
     if args.format in FORMS:

@@ -180,7 +180,7 @@ class Table:
         cells = self.frame.to_series(self.places[name])
         if cells.dtype != pl.String:
             if not (cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)):
-                raise DataError(f"{self.source}: column {name!r} holds {cells.dtype}, not numbers{hint}")
+                raise DataError(f"{self.source}: column {name!r}: expected numbers, got {cells.dtype}{hint}")
             return cells.cast(pl.Float64).fill_null(np.nan).to_numpy()
         numbers = cells.cast(pl.Float64, strict=False)
         if numbers.null_count() > cells.null_count():  # not numbers as they are: look closer at these
@@ -192,7 +192,8 @@ class Table:
             bad = parsed.is_null() & ~text.is_in(MISSING)
             if bad.any():
                 row = odd.arg_true()[bad.arg_true()[0]]
-                raise DataError(f"{self.source}: column {name!r}, row {row}: {cells[row]!r:.60} is not a number{hint}")
+                where = f"{self.source}: column {name!r}, row {row}"
+                raise DataError(f"{where}: expected a number, got {cells[row]!r:.60}{hint}")
             numbers = numbers.scatter(odd.arg_true(), parsed)
         return numbers.fill_null(np.nan).to_numpy()
 
@@ -246,7 +247,7 @@ def _read_csv(source: str, content: bytes) -> Table:
         reason = "not UTF-8 text; save it as UTF-8" if "utf" in reason else reason
         raise DataError(f"{source}: {reason}") from None
     if frame.width != len(names):
-        raise DataError(f"{source}: {len(names)} names in the header, {frame.width} columns")
+        raise DataError(f"{source}: expected {len(names)} columns, as in the header, got {frame.width}")
     return Table(source, names, frame, decimal_comma=separator == ";")
 
 
@@ -266,7 +267,7 @@ def _check_fields(source: str, content: bytes, separator: str, frame: Any) -> No
     for row, fields in enumerate(csv.reader(_decode(content), delimiter=separator), -1):  # -1 is the header
         if len(fields) < n_fields:
             advice = f"a cell may be empty, but its {separator!r} must be there"
-            raise DataError(f"{source}: row {row} has {len(fields)} of {n_fields} fields; {advice}")
+            raise DataError(f"{source}: row {row}: expected {n_fields} fields, got {len(fields)}; {advice}")
 
 
 def _is_number(text: str) -> bool:

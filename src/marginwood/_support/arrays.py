@@ -14,7 +14,7 @@ __all__ = ["as_numbers", "raise_first"]
 def as_numbers(values: Any, name: str, *, allow_bool: bool = False) -> npt.NDArray[np.float64]:
     """Return values of any shape as float64, with NaN for whatever stands for missing."""
     if issparse(values):
-        raise TypeError(f"{name}: sparse matrices are not accepted; pass {name}.toarray().")
+        raise TypeError(f"{name}: expected a dense array, got a sparse matrix; pass {name}.toarray().")
     is_frame = hasattr(values, "shape") and hasattr(values, "columns")
     if isinstance(values, np.ma.MaskedArray):
         array = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
@@ -30,7 +30,7 @@ def as_numbers(values: Any, name: str, *, allow_bool: bool = False) -> npt.NDArr
         return np.array([_number(v, name, allow_bool) for v in array.ravel()]).reshape(array.shape)
     if kind == "b" and not allow_bool:
         raise TypeError(
-            f"{name}: booleans are not numbers. For times with event indicators use from_events(time, event)."
+            f"{name}: expected numbers, got booleans. For times with event indicators use from_events(time, event)."
         )
     if kind not in "biuf":
         raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}.")
@@ -55,7 +55,5 @@ def raise_first(bad: npt.NDArray[np.bool_], problem: str, advice: str = "", **co
     """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        shown = ", ".join(f"{name}={column[row]}" for name, column in columns.items())
-        raise ValueError(
-            f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}, {shown}).{advice}"
-        )
+        shown = "".join(f", {name}={column[row]}" for name, column in columns.items())
+        raise ValueError(f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}{shown}).{advice}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_number", "check_positive", "is_integer"]
+__all__ = ["check_choice", "check_count", "check_model", "check_number", "check_positive", "is_integer"]
 
 
 def is_integer(value: Any) -> bool:
@@ -46,3 +46,10 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
     """Raise unless an argument is one of some names."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_model(name: str, model: Any) -> None:
+    """Raise unless an argument is an estimator, fitted or not, with fit and predict."""
+    if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict")):
+        found = f"the class {model.__name__}; call it" if isinstance(model, type) else repr(model)[:80]
+        raise TypeError(f"{name}: expected an estimator with fit and predict, got {found}.")

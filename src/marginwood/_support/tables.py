@@ -20,7 +20,9 @@ def as_known_table(values: Any, name: str) -> Any:
     """A table with ``__arrow_c_stream__`` or ``__dataframe__`` as a frame of polars or pandas; others as they are."""
     library = library_of(values)
     if library == "polars" and type(values).__name__ == "LazyFrame":
-        raise TypeError(f"{name}: a LazyFrame of polars holds no rows yet; pass {name}.collect().")
+        raise TypeError(
+            f"{name}: expected rows, got a LazyFrame of polars, which holds none yet; pass {name}.collect()."
+        )
     if library in KNOWN or not _is_table(values):
         return values
     if not hasattr(values, "__arrow_c_stream__"):

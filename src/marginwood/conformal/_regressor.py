@@ -39,7 +39,7 @@ NO_ROWS = np.empty(0, np.int64)
 
 
 class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
-    """Ranges around the predictions of any estimator that keep a promise, whatever the estimator is worth.
+    """Ranges around the predictions of any estimator that keep a promise of coverage, however poor the estimator.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ FOLDER_FILES = ("features.csv", "targets.csv", "folds.csv")
 
 
 def load_folder(path: str | os.PathLike[str]) -> Bunch:
-    r"""Read a data set from a folder of ``features.csv``, ``targets.csv`` and, if there is one, ``folds.csv``.
+    r"""Read a data set from a folder of ``features.csv``, ``targets.csv`` and, if present, ``folds.csv``.
 
     Each file has a header and one line per sample; columns without a name are left out. An empty cell, ``NA``, ``N/A``,
     ``NaN``, ``null`` or ``none`` is a missing feature or the open end of a target. ``Inf`` and ``-Inf`` are infinities,
@@ -60,7 +60,7 @@ def load_folder(path: str | os.PathLike[str]) -> Bunch:
 
 
 def load_npz(path: str | os.PathLike[str]) -> Bunch:
-    """Read a data set from an ``.npz`` file of arrays ``X``, ``y`` and, if there are, ``folds`` and ``feature_names``.
+    """Read a data set from an ``.npz`` file of arrays ``X``, ``y`` and, if present, ``folds`` and ``feature_names``.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def load_gbsg2(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 
 
 def load_diabetic_nephropathy(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
-    """Years from diabetes to a damaged kidney of 731 patients: interval-censored by visits.
+    """Years from diabetes to kidney damage in 731 patients: interval-censored by visits.
 
     The damage happened between two visits, which for 595 patients were in the same year. The feature is the sex. MIT
     licence, from lifelines 0.30.3.
@@ -261,7 +261,7 @@ def load_botulinum(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 
 
 def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
-    """Household incomes of 944 voters of 1996, asked for in 24 brackets: binned.
+    """Household incomes of 944 voters in 1996, reported in 24 brackets: binned.
 
     The target is in dollars: (3000, 5000) for the second bracket, (105000, inf) for the last. Features: population of
     the place in thousands, days of television news per week, the respondent's and both candidates' place between left

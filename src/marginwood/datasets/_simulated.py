@@ -27,7 +27,8 @@ from marginwood.intervals import FloatArray
 __all__ = ["make_absolute", "make_intervals_from_regression", "make_linear", "make_sine"]
 
 FEATURE_MAX = 10.0
-SHIFT_SD, DRAW_SD = 0.2, 0.3
+SHIFT_SD = 0.2
+DRAW_SD = 0.3
 N_DRAWS = 10
 OPEN_SHARE = 0.2
 
@@ -170,7 +171,8 @@ def make_intervals_from_regression(
     >>> round(float((censoring_kind(y) == "right").mean()), 1)
     0.5
     """
-    values, X = as_numbers(y, "y"), as_numbers(X, "X")
+    values = as_numbers(y, "y")
+    X = as_numbers(X, "X")
     if values.ndim != 1 or X.ndim != 2 or len(X) != len(values) or not np.isfinite(values).all():
         raise ValueError(f"X, y: expected rows and one finite value for each; got shapes {X.shape} and {values.shape}.")
     shares = {"left": left, "right": right, "uncensored": uncensored}

@@ -29,7 +29,7 @@ NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def to_dict(model: Any) -> dict[str, Any]:
-    """Turn a fitted estimator into a dictionary of which `json.dumps` makes standard JSON.
+    """Turn a fitted estimator into a dictionary that `json.dumps` writes as standard JSON.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def to_dict(model: Any) -> dict[str, Any]:
 
 
 def from_dict(state: Any) -> Any:
-    """Turn a dictionary of `to_dict` into the estimator again.
+    """Turn a dictionary made by `to_dict` back into the estimator.
 
     Parameters
     ----------

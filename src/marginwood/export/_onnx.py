@@ -97,7 +97,7 @@ def _tree_attributes(trees: list[IntervalTree]) -> dict[str, Any]:
     node_ids = np.concatenate([np.arange(tree.node_count) for tree in trees])
     numbers = np.concatenate([np.arange(tree.n_leaves, dtype=np.float64) for tree in trees])
     if numbers.max() >= MAX_LEAVES:
-        raise ValueError(f"model: ONNX takes trees of up to {MAX_LEAVES} leaves, got {int(numbers.max()) + 1}.")
+        raise ValueError(f"model: to_onnx expected trees of up to {MAX_LEAVES} leaves, got {int(numbers.max()) + 1}.")
 
     def of_splits(values: npt.NDArray[Any]) -> Any:
         return np.where(is_leaf, 0, values).tolist()

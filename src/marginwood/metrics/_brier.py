@@ -23,7 +23,7 @@ N_TIMES = 101
 def interval_brier_score(
     y_true: Any, distribution: Any, times: Any, *, reference: Any = None, sample_weight: Any = None
 ) -> float | FloatArray:
-    """Mean squared error of the probabilities that the target is greater than each of some times.
+    """Mean squared error of the predicted probabilities that the target exceeds each of the given times.
 
     The probability ``1 - cdf(t)`` is compared with the status of the row: 1 if t is at most `lower`, 0 if t is at
     least `upper`. In between, the status is not known; then it is the probability by `reference` that the value is

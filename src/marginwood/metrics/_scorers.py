@@ -51,8 +51,8 @@ def _predict_distribution(estimator: Any, X: Any) -> Any:
         return _predict_distribution(estimator[-1], features)
     if not hasattr(estimator, "predict_distribution"):
         raise TypeError(
-            f"estimator: this score needs an estimator with a method predict_distribution; {type(estimator).__name__} "
-            "has none. Score its predictions instead, for example by 'neg_interval_mean_squared_error'."
+            f"estimator: this score expected one with a method predict_distribution, got {type(estimator).__name__}. "
+            "Score its predictions instead, for example by 'neg_interval_mean_squared_error'."
         )
     return estimator.predict_distribution(X)
 

@@ -13,7 +13,7 @@ __all__ = ["plot_calibration", "plot_roc"]
 
 
 def plot_roc(y: Any, prediction: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
-    """Draw the target-interval ROC: what rates adding a constant to all predictions gives.
+    """Draw the target-interval ROC: the error rates that adding a constant to all predictions gives.
 
     See :func:`~marginwood.metrics.target_interval_roc`. A dot marks the predictions as they are.
 

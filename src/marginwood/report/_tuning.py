@@ -43,7 +43,9 @@ def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray
         errors = _errors_of_first(ensemble, counts, X, y, model.loss, drawn)
         known = ~np.isnan(errors)
         lines.append(_line("out of bag", counts[known], errors[known]))
-    for name, attribute in (("training, with margin", "train_score_"), ("validation", "validation_score_")):
+    is_ours = hasattr(model, "train_score_")  # XGBoost validates without the margin
+    validation = "validation, with margin" if is_ours else "validation"
+    for name, attribute in (("training, with margin", "train_score_"), (validation, "validation_score_")):
         scores = getattr(model, attribute, ())
         if len(scores):
             lines.append(_line(name, np.arange(len(scores)) + 1, scores))

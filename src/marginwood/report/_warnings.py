@@ -9,13 +9,17 @@ import numpy as np
 from marginwood._baselines.transformation import TransformationTree
 from marginwood._core.nodes import LEAF
 from marginwood._ensemble.distributional import DistributionalIntervalRegressor
+from marginwood._ensemble.pool import DistributionalSuperLearner
 from marginwood._fitted import Fitted
+from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import FloatArray
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
 
 __all__ = ["find_warnings"]
 
+# What predicts medians of distributions that take open ends into account.
+MEDIANS = (CensoredLinearRegression, DistributionalIntervalRegressor, DistributionalSuperLearner, TransformationTree)
 MOST_OPEN = 0.3  # share of rows open on one side from which on predictions of plain models are early, or late
 
 
@@ -64,9 +68,7 @@ def _open_sides(model: Any, y: FloatArray) -> list[str]:
 def _predicts_medians(model: Any) -> bool:
     """Whether predictions come from distributions that take open ends into account."""
     inner = getattr(model, "regressor_", None)  # of a transformed target
-    return isinstance(model, DistributionalIntervalRegressor | TransformationTree) or (
-        inner is not None and _predicts_medians(inner)
-    )
+    return isinstance(model, MEDIANS) or (inner is not None and _predicts_medians(inner))
 
 
 def _training_rows(fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: FloatArray) -> list[str]:
