@@ -17,6 +17,7 @@ from marginwood._core.notices import PURPOSES
 
 SOURCES = Path(__file__).parents[1] / "src"
 NOBODY = 65534
+STRANGER = 4_000_000_001  # a number that no user of this system has
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels run as plain Python")
 as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become another user")
@@ -174,26 +175,45 @@ def test_importing_compiles_and_says_nothing(arguments):
     assert (run.returncode, run.stderr) == (0, "")
 
 
-@as_root
-def test_a_user_who_may_write_nowhere_waits_and_reads_one_line(tmp_path):
-    # The interpreter itself may lie where only root can read, so everything that is not ours is loaded before.
-    program = f"""
+def as_user(uid):
+    """The call as another user; the interpreter may lie where only root can read, so its modules are loaded before."""
+    return f"""
 import numba, marginwood, os, sys
 numba.njit(lambda values: values.sum())(__import__("numpy").ones(3))
 for name in [name for name in sys.modules if name.split(".")[0] == "marginwood"]:
     del sys.modules[name]
 os.chdir("/")
 os.setgroups([])
-os.setgid({NOBODY})
-os.setuid({NOBODY})
+os.setgid({uid})
+os.setuid({uid})
 import marginwood
 {CALL}
 """
+
+
+@as_root
+def test_a_user_who_may_write_nowhere_waits_and_reads_one_line(tmp_path):
     tmp_path.chmod(0o755)
-    said = call(environment(tmp_path / "home"), program)
+    said = call(environment(tmp_path / "home"), as_user(NOBODY))
     assert "cannot be kept for later runs (Permission denied" in said
     assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@as_root
+def test_a_user_without_a_home_waits_and_reads_one_line():
+    env = environment("")
+    del env["HOME"]
+    said = call(env, as_user(STRANGER))
+    assert "cannot be kept for later runs (there is no home folder)" in said
+    assert said.count("\n") == 1
+
+
+def test_sources_that_cannot_be_read_cost_one_line(tmp_path):
+    elsewhere = "from marginwood._core import cache\ncache.__file__ = '/dev/null/cache.py'\nnodes = "
+    said = call(environment(tmp_path), CALL.replace("nodes = ", elsewhere))
+    assert "cannot be kept for later runs (Not a directory" in said
+    assert said.count("\n") == 1
 
 
 def test_a_full_disk_costs_one_line(tmp_path):

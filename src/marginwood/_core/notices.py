@@ -54,8 +54,8 @@ class Notices:
         self.last = purpose
         if is_known or not self.are_kept:
             return
-        store = self._store()
         try:
+            store = self._store()
             store.try_out()
         except UnusableError as error:
             self.not_kept(f"compiling kernels for {purpose}", error)
