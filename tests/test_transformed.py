@@ -2,19 +2,25 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwood
 from marginwood import (
+    CensoredLinearRegression,
     ConformalIntervalRegressor,
     DistributionalIntervalRegressor,
     IntervalDummyRegressor,
+    L1IntervalRegression,
+    MaxMarginIntervalForest,
     MaxMarginIntervalTree,
     TransformedIntervalRegressor,
     check_intervals,
 )
 from marginwood.datasets import make_sine
+from marginwood.metrics import SCORERS, get_scorer, interval_log_loss
 
 X, LOGS = make_sine(80, 2, random_state=0)
 TIMES = np.exp(LOGS)
@@ -43,14 +49,55 @@ def test_a_pair_of_functions_does_the_same():
 
 def test_curves_and_quantiles_come_back_in_units_of_the_target():
     inner = DistributionalIntervalRegressor(TREE, cv=3)
-    model = TransformedIntervalRegressor(inner).fit(X, TIMES)
-    literal = clone(inner).fit(X, LOGS)
-    np.testing.assert_allclose(model.predict_quantile(X, [0.2, 0.5]), np.exp(literal.predict_quantile(X, [0.2, 0.5])))
+    curves = TransformedIntervalRegressor(inner).fit(X, TIMES).predict_distribution(X)
+    literal = clone(inner).fit(X, LOGS).predict_distribution(X)
+    shares = [0.0, 0.2, 0.5, 1.0]
+    np.testing.assert_allclose(curves.quantile(shares), np.exp(literal.quantile(shares)))
     days = np.array([0.5, 1.0, 2.0])
-    np.testing.assert_allclose(
-        model.predict_survival_function(X, days), literal.predict_survival_function(X, np.log(days))
+    for bound in ("lower", "upper"):
+        np.testing.assert_allclose(curves.sf(days, bound=bound), literal.sf(np.log(days), bound=bound))
+    np.testing.assert_allclose(curves.cdf(-1.0), 0.0)
+    np.testing.assert_allclose(curves[3].support, np.exp(literal[3].support))
+    np.testing.assert_allclose(curves[3].mass, literal[3].mass)
+
+
+def test_curves_quantiles_and_means_agree():
+    model = TransformedIntervalRegressor(CensoredLinearRegression()).fit(X, TIMES)
+    curves = model.predict_distribution(X[:5])
+    shares = np.array([0.05, 0.3, 0.5, 0.95])
+    quantiles = curves.quantile(shares, bound="spread")
+    np.testing.assert_allclose(curves.cdf(quantiles), np.tile(shares, (5, 1)))
+    np.testing.assert_allclose(model.predict(X[:5]), curves.median(bound="spread"), rtol=1e-3)
+    # The mean of a log-normal value.
+    expected = model.predict(X[:5]) * np.exp(model.regressor_.scale_**2 / 2)
+    np.testing.assert_allclose(curves.mean(bound="spread", within=(0, 100)), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", [name for name in SCORERS if "log_loss" in name or "crps" in name or "brier" in name])
+@pytest.mark.parametrize("inner", [CensoredLinearRegression(), MaxMarginIntervalForest(5, random_state=0)])
+def test_transformed_distributions_are_scored(inner, name):
+    model = TransformedIntervalRegressor(inner)
+    scores = cross_val_score(model, X, TIMES, scoring=get_scorer(name), cv=2, error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+def test_probabilities_between_limits_are_those_of_the_logarithm():
+    inner = MaxMarginIntervalForest(20, min_samples_leaf=10, random_state=0)
+    times = np.exp(X[:, 0])
+    curves = TransformedIntervalRegressor(inner).fit(X, times).predict_distribution(X)
+    literal = clone(inner).fit(X, np.log(times)).predict_distribution(X)
+    assert interval_log_loss(np.column_stack([times - 0.1, times + 0.1]), curves) == pytest.approx(
+        interval_log_loss(np.log(np.column_stack([times - 0.1, times + 0.1])), literal)
     )
-    np.testing.assert_allclose(model.predict_distribution(X[:3]).cdf(-1.0), 0.0)
+
+
+def test_mass_beyond_the_largest_number_is_open_above():
+    far = np.where(np.arange(80) % 2, 1e150, -1e150)
+    model = TransformedIntervalRegressor(CensoredLinearRegression(), func="arcsinh").fit(X, far)
+    curves = model.predict_distribution(X[:3])
+    assert (curves.quantile(1.0, bound="spread") == np.inf).all()
+    assert np.isfinite(curves.median()).all()
+    assert (np.diff(curves.cdf(np.array([-1e308, -1.0, 0.0, 1.0, 1e308]))) >= 0).all()
 
 
 def test_a_regressor_without_distributions_has_none_here():
@@ -71,12 +118,38 @@ def test_a_time_from_zero_on_is_open_below():
         ([(-3, 2), (1, 2)], {}, "expected lower ends from 0 on, got others in 1 of 2 rows .*An unknown end is -inf"),
         ([(1, 2), (1, 2)], {"func": "cube"}, "func: expected one of 'log', 'log1p', 'sqrt', 'arcsinh', got 'cube'"),
         ([(1, 2), (1, 2)], {"inverse_func": np.exp}, "inverse_func: expected None"),
-        ([(1, 2), (1, 2)], {"func": np.negative, "inverse_func": np.negative}, "expected an increasing function"),
+        ([(1, 2), (1, 2)], {"func": np.negative, "inverse_func": np.negative}, "got -1 for 1 and -2 for 2"),
+        ([1, 2], {"func": np.reciprocal, "inverse_func": np.reciprocal}, "an increasing function, got 1 for 1 and 0.5"),
+        ([3, 2], {"func": np.log, "inverse_func": np.square}, r"the inverse of func, got 0.48\d* for func\(2\) = 0.69"),
+        ([3, 2], {"func": np.sign, "inverse_func": np.sign}, r"the inverse of func, got 1 for func\(2\) = 1"),
     ],
 )
 def test_what_has_no_transform_is_refused(y, parameters, message):
     with pytest.raises(ValueError, match=message):
         TransformedIntervalRegressor(TREE, **parameters).fit([[0.0], [1.0]], y)
+
+
+@pytest.mark.parametrize(("func", "least"), [("log", 0.0), ("log1p", -1.0), ("sqrt", 0.0)])
+@pytest.mark.parametrize("inner", [CensoredLinearRegression(), L1IntervalRegression(alpha=0.001)])
+def test_predictions_rise_and_stay_in_the_range_of_the_function(inner, func, least):
+    line = np.linspace(1.0, 5.0, 40)[:, np.newaxis]
+    model = TransformedIntervalRegressor(inner, func=func).fit(line, line[:, 0] ** 2)
+    beyond = np.linspace(-9.0, 9.0, 30)[:, np.newaxis]
+    prediction = model.predict(beyond)
+    assert (np.diff(prediction) >= 0).all()
+    assert (prediction >= least).all()
+    if hasattr(model, "predict_quantile"):
+        quantiles = model.predict_quantile(beyond, [0.0, 0.001, 0.05, 0.5, 0.95])
+        assert (np.diff(quantiles, axis=1) >= 0).all()
+        assert (quantiles >= least).all()
+
+
+def test_a_pair_of_functions_brings_infinities_back_to_the_ends_of_its_range():
+    inner = ConformalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), mode="upper", random_state=0)
+    model = TransformedIntervalRegressor(inner, func=logit, inverse_func=expit).fit(X, expit(X[:, 0]))
+    assert (model.predict_interval(X, 0.8)[:, 0] == 0.0).all()
+    pair = TransformedIntervalRegressor(inner, func=np.cbrt, inverse_func=lambda root: root**3).fit(X, X[:, 0])
+    assert (pair.predict_interval(X, 0.8)[:, 0] == -np.inf).all()
 
 
 def test_a_function_needs_its_inverse():

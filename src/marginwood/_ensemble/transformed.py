@@ -16,9 +16,13 @@ from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_model
 from marginwood._trees.table import IntervalTree
-from marginwood.intervals import FloatArray, check_intervals
+from marginwood.distributions import IntervalDistribution
+from marginwood.intervals import FloatArray
 
 __all__ = ["TransformedIntervalRegressor"]
+
+# How far a function and its inverse may be off, relative to the values.
+ROUNDING = 1e-6
 
 
 class Transformation(NamedTuple):
@@ -37,44 +41,6 @@ NAMED = {
 }
 
 
-class TransformedDistribution:
-    """Distributions of a target whose transform has the distributions `inner`."""
-
-    def __init__(self, inner: Any, transformation: Transformation) -> None:
-        self._inner = inner
-        self._transformation = transformation
-
-    def __len__(self) -> int:
-        return len(self._inner)
-
-    def __getitem__(self, rows: Any) -> TransformedDistribution:
-        return TransformedDistribution(self._inner[rows], self._transformation)
-
-    def cdf(self, t: Any, **options: Any) -> FloatArray:
-        """Probability of at most t."""
-        return self._inner.cdf(self._forward(t), **options)
-
-    def sf(self, t: Any, **options: Any) -> FloatArray:
-        """Probability of more than t."""
-        return self._inner.sf(self._forward(t), **options)
-
-    def probability(self, y: Any, **options: Any) -> FloatArray:
-        """Probability of an interval."""
-        return self._inner.probability(self._forward(check_intervals(y)), **options)
-
-    def quantile(self, q: Any, **options: Any) -> FloatArray:
-        """The least value that a share q does not exceed."""
-        with np.errstate(over="ignore"):
-            return self._transformation.backward(self._inner.quantile(q, **options))
-
-    def median(self, **options: Any) -> FloatArray:
-        """The value that is exceeded as often as not."""
-        return self.quantile(0.5, **options)
-
-    def _forward(self, values: Any) -> FloatArray:
-        return transform(np.asarray(values, np.float64), self._transformation)
-
-
 def transform(values: FloatArray, transformation: Transformation) -> FloatArray:
     """The function of values; -inf for those below all that it takes."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -83,12 +49,14 @@ def transform(values: FloatArray, transformation: Transformation) -> FloatArray:
 
 
 def bring_back(values: FloatArray, transformation: Transformation) -> FloatArray:
-    """The inverse of values that may be infinite, or below all that the function gives."""
+    """The inverse of values that may be infinite; what is below all that the function gives becomes its least value."""
     if np.isfinite(transformation.least):  # the square of what is less than the root of the least value would rise
         values = np.maximum(values, transform(np.array(transformation.least), transformation))
     with np.errstate(over="ignore", invalid="ignore"):
         back = np.asarray(transformation.backward(values), np.float64)
-    return np.where(np.isposinf(values), np.inf, np.where(np.isneginf(values), transformation.least, back))
+    # An inverse may not know infinities, or take them for the square of a number.
+    is_lost = np.isinf(values) & (np.isnan(back) | (np.isneginf(values) & np.isposinf(back)))
+    return np.where(is_lost, values, back)
 
 
 def _find_transformation(func: Any, inverse_func: Any) -> Transformation:
@@ -103,6 +71,28 @@ def _find_transformation(func: Any, inverse_func: Any) -> Transformation:
             f"func, inverse_func: expected the name of a function, or two functions, got {func!r} and {inverse_func!r}."
         )
     return Transformation(func, inverse_func, -np.inf)
+
+
+def _check_pair(limits: FloatArray, transformation: Transformation) -> None:
+    """Raise unless two functions rise over some limits, which are sorted, and the second undoes the first."""
+    images = transform(limits, transformation)
+    with np.errstate(invalid="ignore"):  # equal infinities
+        falls = np.flatnonzero(np.diff(images) < -ROUNDING * np.abs(images[1:]))
+    if falls.size:
+        first = int(falls[0])
+        raise ValueError(
+            f"func: expected an increasing function, got {images[first]:.6g} for {limits[first]:.6g} and "
+            f"{images[first + 1]:.6g} for {limits[first + 1]:.6g}."
+        )
+    back = bring_back(images, transformation)
+    size = np.maximum(np.abs(limits), limits[-1] - limits[0])
+    differs = np.flatnonzero(~(np.abs(back - limits) <= ROUNDING * size))
+    if differs.size:
+        first = int(differs[0])
+        raise ValueError(
+            f"inverse_func: expected the inverse of func, got {back[first]:.6g} for func({limits[first]:.6g}) = "
+            f"{images[first]:.6g}."
+        )
 
 
 def _regressor_has(name: str) -> Callable[[Any], bool]:
@@ -126,7 +116,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     func : {"log", "log1p", "sqrt", "arcsinh"} or callable, default="log"
         The function, increasing. "arcsinh" is close to the logarithm of large numbers of either sign.
     inverse_func : callable, default=None
-        Its inverse. Only with a callable `func`.
+        Its inverse, increasing for all numbers. Only with a callable `func`.
 
     Attributes
     ----------
@@ -142,6 +132,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     Notes
     -----
     A lower end at or below the least value that the function takes, such as 0 for the logarithm, is an open end.
+    Predictions below all that the function gives, such as a negative root, come back as the least value that it takes.
 
     Examples
     --------
@@ -205,9 +196,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         ends = np.column_stack([transform(lower, transformation), transform(upper, transformation)])
         unknown = np.asarray(np.isnan(ends).any(axis=1))
         raise_first(unknown, "func: expected numbers for the ends of y, got NaN", lower=lower, upper=upper)
-        raise_first(
-            ends[:, 0] > ends[:, 1], "func: expected an increasing function; it falls", lower=lower, upper=upper
-        )
+        if callable(self.func):
+            _check_pair(np.unique(intervals[np.isfinite(intervals)]), transformation)
         return ends
 
     def _fitted_transformation(self) -> Transformation:
@@ -224,14 +214,15 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         Returns
         -------
         ndarray of shape (n_samples,)
-            The inverse of the regressor's predictions. An inverse of means is not a mean, that of medians is a median.
+            The inverse of the regressor's predictions. An inverse of means is not a mean, that of medians is a median:
+            one of `predict_distribution`, up to where in a support interval its mass lies.
         """
         check_is_fitted(self)
-        with np.errstate(over="ignore"):
-            return self._fitted_transformation().backward(self.regressor_.predict(check_outer_features(self, X)))
+        prediction = self.regressor_.predict(check_outer_features(self, X))
+        return bring_back(prediction, self._fitted_transformation())
 
     @available_if(_regressor_has("predict_distribution"))  # type: ignore[untyped-decorator]
-    def predict_distribution(self, X: Any) -> TransformedDistribution:
+    def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.
 
         Parameters
@@ -241,12 +232,14 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
 
         Returns
         -------
-        TransformedDistribution
-            With `cdf`, `sf`, `probability`, `quantile` and `median` in units of the target.
+        IntervalDistribution
+            One row per row of X: the masses of the regressor's distributions, on support intervals in units of the
+            target. Masses that are spread over them are spread evenly in these units, as those of `turnbull` are.
         """
         check_is_fitted(self)
         inner = self.regressor_.predict_distribution(check_outer_features(self, X))
-        return TransformedDistribution(inner, self._fitted_transformation())
+        transformation = self._fitted_transformation()
+        return inner._mapped(lambda ends: bring_back(ends, transformation))
 
     predict_quantile = available_if(_regressor_has("predict_distribution"))(DistributionMixin.predict_quantile)
     predict_survival_function = available_if(_regressor_has("predict_distribution"))(

@@ -6,7 +6,7 @@ has a least and a greatest answer, and one between them: that of masses spread e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -130,6 +130,18 @@ class IntervalDistribution:
         taken._steps = steps._replace(start=steps.start[rows], stop=steps.stop[rows], shift=moved)
         taken._is_single = is_single
         return taken
+
+    def _mapped(self, function: Callable[[FloatArray], FloatArray]) -> IntervalDistribution:
+        """The distribution of an increasing function of the values: that of both ends of every support interval."""
+        steps = self._steps
+        n_masses = steps.stop - steps.start
+        offsets = np.append(0, np.cumsum(n_masses))
+        place = np.arange(offsets[-1]) + np.repeat(steps.start - offsets[:-1], n_masses)
+        shift = np.repeat(steps.shift, n_masses)
+        # What lies beyond the largest number has an end there, and none above.
+        lower = np.minimum(function(steps.lower[place] + shift), np.finfo(np.float64).max)
+        support = np.column_stack([lower, function(steps.upper[place] + shift)])
+        return IntervalDistribution._of(support, self._mass[place], None if self._is_single else offsets)
 
     def shifted(self, by: Any) -> IntervalDistribution:
         """Move the distribution, or each row of it.
