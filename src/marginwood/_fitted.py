@@ -19,7 +19,7 @@ from marginwood._base import IntervalRegressorMixin, check_feature_names, check_
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Ensemble", "Fitted", "Search", "read", "read_ensemble", "read_search", "read_tree"]
+__all__ = ["Ensemble", "Fitted", "Search", "parts_of", "read", "read_ensemble", "read_search", "read_tree"]
 
 PASSED = (None, "passthrough")
 
@@ -213,6 +213,15 @@ def read(model: Any, argument: str = "model", expected: str = "a fitted estimato
         raise _wrong_model(argument, expected, model)
     check_is_fitted(estimator)
     return Fitted(steps, estimator if own is None else own, estimator, search)
+
+
+def parts_of(model: Any) -> list[Any]:
+    """The fitted models directly inside a model that see the features as it sees them."""
+    found = [getattr(model, name) for name in ("best_estimator_", "regressor_", "estimator_") if hasattr(model, name)]
+    members = getattr(model, "estimators_", [])
+    if isinstance(members, dict):  # of a mixture, which gives some of its models numbers in place of X
+        members = [member for name, member in members.items() if name not in model._takes_finite]
+    return [*found, *members]
 
 
 def read_search(model: Any) -> Search | None:

@@ -16,6 +16,7 @@ from marginwood._cli.errors import UsageError
 from marginwood._ensemble.distributional import DistributionalIntervalRegressor
 from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._ensemble.transformed import TransformedIntervalRegressor
+from marginwood._fitted import parts_of
 from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
@@ -161,6 +162,9 @@ OPTIONS = {
     "alpha": Option("--alpha", _number(0, above=True), "L1 penalty of the linear model"),
     "max_bin": Option("--max-bin", count, "bins of a feature, for xgb (default: 256)"),
     "device": Option("--device", str, "where XGBoost trains: cpu, or cuda for a GPU"),
+    "time_limit": Option(
+        "--time-limit", _number(0, above=True), "seconds after which auto trains no further models (default: no limit)"
+    ),
     "random_state": Option("--seed", int, "seed of all random draws (default: 0)"),
     "n_jobs": Option("--n-jobs", jobs, "number of threads, -1 for one per processor (default: 1)"),
 }
@@ -272,9 +276,8 @@ def fit_model(model: Any, X: FloatArray, y: FloatArray, names: list[str], **colu
 
 
 def name_features(model: Any, names: list[str]) -> Any:
-    """Tell a model, and those inside it, what its features are called."""
+    """Tell a model, and those inside it that see the same features, what these are called."""
     model.feature_names_in_ = np.array(names, dtype=object)
-    inner = [getattr(model, part) for part in ("best_estimator_", "regressor_", "estimator_") if hasattr(model, part)]
-    for part in [*inner, *getattr(model, "estimators_", [])]:
+    for part in parts_of(model):
         name_features(part, names)
     return model

@@ -1,0 +1,100 @@
+"""Mixtures of models on the command line: every command takes what ``--model auto`` has trained."""
+
+import io
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import marginwood
+from marginwood import IntervalDummyRegressor, L1IntervalRegression, MaxMarginIntervalForest, MaxMarginIntervalTree
+from marginwood._ensemble import superlearner
+from marginwood._fitted import parts_of
+from marginwood.datasets import make_sine
+
+NAMES = ["depth", "age"]
+TARGET = ["--lower", "lo", "--upper", "up"]
+X, Y = make_sine(60, 2, random_state=0)
+Y = Y + 3  # for logarithms
+FRAME = pl.DataFrame(dict(zip(NAMES, X.T, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("auto") / "table.csv"
+    FRAME.with_columns(lo=Y[:, 0], up=Y[:, 1]).write_csv(path)
+    return path
+
+
+@pytest.fixture
+def train(call, table, tmp_path, monkeypatch):
+    """Train a mixture of four small models by a command; its file and what was logged."""
+    small = [
+        ("constant", IntervalDummyRegressor()),
+        ("tree", MaxMarginIntervalTree(max_depth=3, margin=0.1)),
+        ("forest", MaxMarginIntervalForest(10, min_samples_leaf=3)),
+        ("linear", L1IntervalRegression(alpha=0.1)),
+    ]
+    monkeypatch.setattr(superlearner, "auto_models", lambda *_: small)
+
+    def run(verb, *options):
+        path = tmp_path / "model.mw"
+        code, _, log = call(verb, table, *TARGET, "--model", "auto", *options, "--out", path)
+        assert code == 0, log
+        return path, log
+
+    return run
+
+
+def all_parts(model):
+    return [model, *(inner for part in parts_of(model) for inner in all_parts(part))]
+
+
+@pytest.mark.parametrize("verb", ["fit", "tune"])
+@pytest.mark.parametrize("options", [(), ("--log",), ("--distribution",), ("--ranges", "meets")])
+def test_a_mixture_is_trained_and_every_model_that_sees_the_columns_knows_their_names(train, verb, options):
+    path, _ = train(verb, *options)
+    model = marginwood.load(path)
+    for part in all_parts(model):
+        assert part.feature_names_in_.tolist() == NAMES
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a model that has not been told the names would warn of those of the frame
+        np.testing.assert_allclose(model.predict(FRAME), model.predict(FRAME.to_pandas()))
+
+
+def test_tuning_says_how_the_models_are_weighed(train):
+    path, log = train("tune")
+    weights = marginwood.load(path).weights_
+    assert all(f"{name} {weight:.4g}" in log for name, weight in weights.items() if weight > 0)
+
+
+def test_every_command_takes_a_mixture(call, train, table, tmp_path):
+    path, _ = train("fit")
+    model = marginwood.load(path)
+    code, out, log = call("predict", path, table)
+    assert code == 0, log
+    np.testing.assert_array_equal(pl.read_csv(io.StringIO(out))["prediction"].to_numpy(), model.predict(FRAME))
+    code, out, log = call("evaluate", path, table)
+    assert code == 0, log
+    assert "D2" in out
+    code, out, log = call("show", path)
+    assert code == 0, log
+    assert "IntervalSuperLearner" in out
+    assert "depth" in out
+    code, _, log = call("report", path, table, "--out", tmp_path / "page.html")
+    assert code == 0, log
+    kinds = {"intervals": (), "importances": (), "roc": (), "dependence": ("--feature", "depth")}
+    for kind, options in kinds.items():
+        code, _, log = call("plot", path, table, "--kind", kind, *options, "--out", tmp_path / f"{kind}.svg")
+        assert code == 0, log
+
+
+def test_a_time_limit_goes_to_the_mixture_and_to_no_other_model(call, train, table, tmp_path):
+    path, _ = train("fit", "--time-limit", "1000000")
+    assert marginwood.load(path).time_limit == 1e6
+    words = ("fit", table, *TARGET, "--out", tmp_path / "m.mw", "--time-limit")
+    code, _, log = call(*words, "5")
+    assert code == 2
+    assert "--time-limit cannot be set for this command with --model tree" in log
+    assert call(*words, "0", "--model", "auto")[0] == 2
