@@ -5,7 +5,7 @@ from marginwood.export._graphviz import export_graphviz
 from marginwood.export._latex import export_latex
 from marginwood.export._onnx import to_onnx
 from marginwood.export._rules import Condition, Rule, to_rules
-from marginwood.export._shap import to_shap
+from marginwood.export._shap import to_codes, to_shap
 from marginwood.export._sql import to_sql
 from marginwood.export._text import export_text
 
@@ -16,6 +16,7 @@ __all__ = [
     "export_latex",
     "export_text",
     "from_dict",
+    "to_codes",
     "to_dict",
     "to_onnx",
     "to_rules",
