@@ -348,6 +348,7 @@ def test_the_map_follows_the_layers():
     rooms = [line.split()[0].removesuffix("/").removesuffix(".py") for line in lines]
     assert set(rooms) == {Source(path.name, "", None).room for path in PACKAGE.iterdir()} - {
         "__init__",
+        "__init__.pyi",
         "__main__",
         "__pycache__",
         "py.typed",

@@ -17,8 +17,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-import _marginwood_command
 import marginwood
+import marginwood.__main__
 from conftest import PATIENCE
 from marginwood import export
 from marginwood._base import IntervalRegressorMixin
@@ -742,7 +742,7 @@ INTERRUPTED = "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.si
 @posix
 def test_ctrl_c_during_start_up_ends_the_command_without_a_word(tmp_path):
     (tmp_path / "numpy.py").write_text(INTERRUPTED)  # the first thing that the package imports
-    words = [sys.executable, "-c", "import _marginwood_command as command; command.main()"]
+    words = [sys.executable, "-m", "marginwood"]
     paths = environment() | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SRC)])}
     result = subprocess.run(words, check=False, capture_output=True, timeout=120, env=paths)
     assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, b"", b"")
@@ -754,7 +754,7 @@ def test_the_command_runs_the_command_line_with_ctrl_c_as_it_was(capsys):
     try:
         sys.argv = ["marginwood", "--version"]
         with pytest.raises(SystemExit, match="0"):
-            _marginwood_command.main()
+            marginwood.__main__.main()
     finally:
         sys.argv = arguments
     assert capsys.readouterr().out == f"marginwood {marginwood.__version__}\n"

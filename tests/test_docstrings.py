@@ -87,7 +87,10 @@ def read_api():
 @pytest.mark.parametrize("name", [*MODULES, ".intervals", ".model_selection"])
 def test_the_page_of_the_api_lists_everything_public(name):
     module = importlib.import_module(f"marginwood{name}")
-    missing = [member for member in module.__all__ if id(getattr(module, member)) not in read_api()]
+    things = {member: getattr(module, member) for member in module.__all__}
+    missing = [
+        member for member, thing in things.items() if id(thing) not in read_api() and not inspect.ismodule(thing)
+    ]
     assert not missing, f"docs/api.rst does not list {missing}"
 
 

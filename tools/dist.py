@@ -30,11 +30,11 @@ RESOLUTIONS = ("lowest-direct", "highest")
 TESTS = ("tests/test_intervals.py", "tests/test_losses.py", "tests/test_datasets_real.py", "tests/test_dummy.py")
 NEEDED = (
     "marginwood/py.typed",
+    "marginwood/__init__.pyi",
     "marginwood/datasets/data/NOTICE.md",
     "marginwood/datasets/data/gbsg2.csv",
     "marginwood/report/page.html",
     "marginwood/report/d3.LICENSE",
-    "_marginwood_command.py",
 )
 USE = """
 import marginwood
@@ -80,9 +80,7 @@ def check_wheel(wheel: Path) -> None:
     """Raise unless the wheel holds what is needed, of one version, and nothing else."""
     names = zipfile.ZipFile(wheel).namelist()
     missing = [name for name in NEEDED if name not in names]
-    strangers = [
-        name for name in names if not re.match(r"(marginwood/|_marginwood_command\.py|marginwood-[^/]*/)", name)
-    ]
+    strangers = [name for name in names if not re.match(r"(marginwood/|marginwood-[^/]*/)", name)]
     if missing or strangers:
         raise SystemExit(f"{wheel.name}: missing {missing}, and should not hold {strangers}")
 

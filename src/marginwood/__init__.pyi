@@ -1,0 +1,100 @@
+# What the package offers, and where it is: type checkers read this file, and so does __init__.py.
+from . import (
+    datasets,
+    distributions,
+    export,
+    intervals,
+    losses,
+    metrics,
+    model_selection,
+    plotting,
+    report,
+    xgb,
+)
+from ._baselines.cart import IntervalCART
+from ._baselines.dummy import IntervalDummyRegressor
+from ._baselines.transformation import TransformationTree
+from ._ensemble.crossfit import CrossFittedIntervalRegressor
+from ._ensemble.distributional import DistributionalIntervalRegressor
+from ._ensemble.pool import DistributionalSuperLearner
+from ._ensemble.superlearner import IntervalSuperLearner
+from ._ensemble.transformed import TransformedIntervalRegressor
+from ._linear.censored import CensoredLinearRegression
+from ._linear.kernel import KernelIntervalRegression
+from ._linear.l1 import L1IntervalRegression
+from ._persistence import load, save
+from ._solver import optimal_costs
+from ._trees.boosting import MaxMarginIntervalBoosting
+from ._trees.forest import MaxMarginIntervalForest
+from ._trees.tree import MaxMarginIntervalTree
+from ._tuning.boosting import MaxMarginIntervalBoostingCV
+from ._tuning.cart import IntervalCARTCV
+from ._tuning.forest import MaxMarginIntervalForestCV
+from ._tuning.kernel import KernelIntervalRegressionCV
+from ._tuning.linear import L1IntervalRegressionCV
+from ._tuning.splitters import CensoringStratifiedKFold
+from ._tuning.transformation import TransformationTreeCV
+from ._tuning.tree import MaxMarginIntervalTreeCV
+from ._warmup import warmup
+from .conformal import ConformalIntervalRegressor
+from .export import export_text
+from .intervals import check_intervals, from_detection_limits, from_events, make_intervals
+from .metrics import (
+    interval_accuracy,
+    interval_d2_score,
+    interval_hinge_loss,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
+
+__version__: str
+
+__all__ = [
+    "CensoredLinearRegression",
+    "CensoringStratifiedKFold",
+    "ConformalIntervalRegressor",
+    "CrossFittedIntervalRegressor",
+    "DistributionalIntervalRegressor",
+    "DistributionalSuperLearner",
+    "IntervalCART",
+    "IntervalCARTCV",
+    "IntervalDummyRegressor",
+    "IntervalSuperLearner",
+    "KernelIntervalRegression",
+    "KernelIntervalRegressionCV",
+    "L1IntervalRegression",
+    "L1IntervalRegressionCV",
+    "MaxMarginIntervalBoosting",
+    "MaxMarginIntervalBoostingCV",
+    "MaxMarginIntervalForest",
+    "MaxMarginIntervalForestCV",
+    "MaxMarginIntervalTree",
+    "MaxMarginIntervalTreeCV",
+    "TransformationTree",
+    "TransformationTreeCV",
+    "TransformedIntervalRegressor",
+    "check_intervals",
+    "datasets",
+    "distributions",
+    "export",
+    "export_text",
+    "from_detection_limits",
+    "from_events",
+    "interval_accuracy",
+    "interval_d2_score",
+    "interval_hinge_loss",
+    "interval_mean_absolute_error",
+    "interval_mean_squared_error",
+    "intervals",
+    "load",
+    "losses",
+    "make_intervals",
+    "metrics",
+    "model_selection",
+    "optimal_costs",
+    "plotting",
+    "report",
+    "save",
+    "warmup",
+    "xgb",
+]
