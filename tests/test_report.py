@@ -10,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from marginwood import (
     ConformalIntervalRegressor,
+    CrossFittedIntervalRegressor,
     DistributionalIntervalRegressor,
     IntervalCART,
     IntervalDummyRegressor,
@@ -33,6 +36,7 @@ from marginwood import (
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
 from marginwood.intervals import censoring_kind
+from marginwood.losses import hinge_loss
 from marginwood.metrics import get_scorer, interval_concordance_index, interval_coverage, interval_log_loss
 from marginwood.report import _content as content_module
 from marginwood.report import _trees as trees_module
@@ -123,6 +127,34 @@ def test_trees_of_an_ensemble_give_its_predictions_and_the_end_of_its_curve(fitt
     line = content["curves"][0]["lines"][0]
     assert line["x"][-1] == len(model.estimators_)
     np.testing.assert_allclose(line["y"][-1], interval_mean_squared_error(Y_NEW, model.predict(X_NEW)))
+
+
+@pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["bare", "in a pipeline"])
+@pytest.mark.parametrize(
+    ("inner", "loss"),
+    [
+        (MaxMarginIntervalTree(max_depth=3), "squared_hinge"),
+        (MaxMarginIntervalTree(loss="linear_hinge", max_depth=3), "linear_hinge"),
+        (MaxMarginIntervalTreeCV(losses="linear_hinge", n_margins=2, cv=2), "linear_hinge"),
+        (IntervalCART(random_state=0), "squared_hinge"),
+        (TransformationTree(), "squared_hinge"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_cross_fitted_trees_have_the_curve_of_the_loss_that_they_share(inner, loss, steps, tmp_path):
+    model = make_pipeline(*steps, CrossFittedIntervalRegressor(inner, cv=3)).fit(X, Y)
+    model = model if steps else model[-1]
+    (curve,) = describe(model, X_NEW, Y_NEW)["curves"]
+    assert curve["y"] == tuning_module.UNITS[loss]
+    np.testing.assert_allclose(curve["lines"][0]["y"][-1], hinge_loss(Y_NEW, model.predict(X_NEW), loss=loss).mean())
+    write_report(model, X_NEW, Y_NEW, tmp_path / "page.html")
+
+
+def test_cross_fitted_trees_of_categories_make_a_report(tmp_path):
+    frame = pd.DataFrame({"x": X[:, 0], "side": pd.Categorical(np.where(X[:, 0] > 0, "right", "left"))})
+    model = CrossFittedIntervalRegressor(MaxMarginIntervalTree(max_depth=3)).fit(frame, Y)
+    write_report(model, frame, Y, tmp_path / "page.html")
+    assert describe(model, frame, Y)["n_trees"] == 0
 
 
 def test_out_of_bag_errors_are_drawn_on_the_training_rows_only(fitted):

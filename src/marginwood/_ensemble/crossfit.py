@@ -13,7 +13,14 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
+from marginwood._base import (
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_outer_features,
+    check_rows,
+    targets_for,
+)
 from marginwood._support.checks import check_model
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
@@ -33,7 +40,7 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     ----------
     estimator : estimator
         What is trained: an estimator of this package, or any regressor that takes intervals, such as a pipeline that
-        ends in one.
+        ends in one. Where all labels are exact, a regressor of scikit-learn does, too.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
     n_jobs : int, default=None
@@ -144,6 +151,9 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         """How trees become one prediction, for what reads ensembles of trees; other models are not such."""
         if not all(isinstance(getattr(model, "tree_", None), IntervalTree) for model in self.estimators_):
             raise AttributeError("the models are not trees.")
+        # Each numbers the categories of its own rows: there are no codes that all node tables share.
+        if any(getattr(model, "categories_", None) is not None for model in self.estimators_):
+            raise AttributeError("the models are trees of categories.")
         return "mean"
 
     @property
@@ -169,4 +179,4 @@ def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, wei
     if has_fit_parameter(model, "X_val") and given.get("n_iter_no_change") is not None and len(test):
         options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
         options |= {"sample_weight_val": rows.weight[test]}
-    return model.fit(_safe_indexing(rows.X, train), rows.intervals[train], **options)
+    return model.fit(_safe_indexing(rows.X, train), targets_for(model, rows.intervals, train), **options)

@@ -8,7 +8,7 @@ import numpy as np
 
 from marginwood._base import BLOCK
 from marginwood._drawing import surface_levels, survey
-from marginwood._fitted import Ensemble, Fitted, Search
+from marginwood._fitted import Ensemble, Fitted, Search, read
 from marginwood._trees.bagging import aggregate
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import hinge_loss
@@ -37,10 +37,11 @@ def error_curves(fitted: Fitted, X: FloatArray, y: FloatArray) -> list[dict[str,
 def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray) -> dict[str, Any]:
     """The error of the first trees: on these rows, out of bag if they are the training rows, and as training saw it."""
     counts = np.unique(np.geomspace(1, len(ensemble.trees), N_POINTS).round().astype(np.int64))
-    lines = [_line("these data", counts, _errors_of_first(ensemble, counts, X, y, model.loss))]
+    loss = _loss_of(model)
+    lines = [_line("these data", counts, _errors_of_first(ensemble, counts, X, y, loss))]
     drawn = _drawn_rows(model, y)
     if drawn is not None:
-        errors = _errors_of_first(ensemble, counts, X, y, model.loss, drawn)
+        errors = _errors_of_first(ensemble, counts, X, y, loss, drawn)
         known = ~np.isnan(errors)
         lines.append(_line("out of bag", counts[known], errors[known]))
     is_ours = hasattr(model, "train_score_")  # XGBoost validates without the margin
@@ -50,7 +51,15 @@ def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray
         if len(scores):
             lines.append(_line(name, np.arange(len(scores)) + 1, scores))
     x = "stages" if ensemble.aggregation == "sum" else "trees"
-    return _curve(x, UNITS[model.loss], lines, len(ensemble.trees))
+    return _curve(x, UNITS[loss], lines, len(ensemble.trees))
+
+
+def _loss_of(model: Any) -> str:
+    """The loss that an ensemble has, or all models in it; squared distances, as in D2, if there is no such."""
+    models = [model] if hasattr(model, "loss") else [read(member).estimator for member in model.estimators_]
+    losses = [getattr(part, "loss", None) for part in models]
+    known = [loss for loss in UNITS if all(loss == other for other in losses)]
+    return known[0] if known else "squared_hinge"
 
 
 def _errors_of_first(
