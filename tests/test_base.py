@@ -6,11 +6,15 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
-from sklearn.model_selection import cross_val_score
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import marginwood
+from marginwood._base import takes_intervals
 from marginwood.datasets import make_sine
 from marginwood.intervals import censoring_kind, check_intervals
 from models import small_models
@@ -174,3 +178,54 @@ def test_trees_say_what_to_do_with_sparse_features(name):
     for kind in (sparse.csr_matrix, sparse.csc_array):
         with pytest.raises(TypeError, match=message):
             getattr(marginwood, name)().fit(kind(X), y)
+
+
+HOLDERS = {
+    "cross-fitted": partial(marginwood.CrossFittedIntervalRegressor, cv=3),
+    "distributional": partial(marginwood.DistributionalIntervalRegressor, cv=3),
+    "super learner": lambda inner: marginwood.IntervalSuperLearner([("inner", inner)], cv=3, random_state=0),
+    "conformal": partial(marginwood.ConformalIntervalRegressor, confidence_level=0.8, cv=3, random_state=0),
+    "boosting": lambda inner: marginwood.MaxMarginIntervalBoosting(3, init=inner, random_state=0),
+    "transformed": partial(marginwood.TransformedIntervalRegressor, func="arcsinh"),
+}
+
+
+class IntervalMiddle(RegressorMixin, BaseEstimator):
+    """A regressor of someone else that takes intervals."""
+
+    def fit(self, X, y):
+        self.middle_ = np.mean(y[np.isfinite(y).all(axis=1)])
+        assert y.shape == (len(X), 2)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.middle_)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("inner", [Ridge(), make_pipeline(StandardScaler(), GridSearchCV(Ridge(), {"alpha": [1, 2]}))])
+def test_a_regressor_of_scikit_learn_learns_exact_labels(holder, inner):
+    model = HOLDERS[holder](inner).fit(X, X[:, 0])
+    assert model.predict(X).shape == (len(X),)
+    assert model.score(X, X[:, 0]) > 0.8
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_regressor_of_scikit_learn_refuses_intervals(holder):
+    ends = np.column_stack([X[:, 0], X[:, 0]])
+    ends[7, 1] += 1
+    with pytest.raises(ValueError, match=r"Ridge expected exact labels, got intervals in 1 of \d+ rows.*L1Interval"):
+        HOLDERS[holder](Ridge()).fit(X, ends)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_regressor_of_anyone_learns_intervals(holder):
+    model = HOLDERS[holder](make_pipeline(StandardScaler(), IntervalMiddle())).fit(X, y)
+    assert model.predict(X).shape == (len(X),)
+
+
+def test_what_takes_intervals_is_told_by_what_predicts():
+    assert takes_intervals(GridSearchCV(marginwood.MaxMarginIntervalTree(), {}))
+    assert takes_intervals(IntervalMiddle())
+    assert not takes_intervals(type("OwnRidge", (Ridge,), {})())
+    assert not takes_intervals(GridSearchCV(make_pipeline(StandardScaler(), Ridge()), {}))

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from marginwood._categories import Categories, Encoded, encode_features, find_categories
 from marginwood._core.problem import MAX_SAMPLES
 from marginwood._mistakes import warn_of_events
+from marginwood._support.arrays import raise_first
 from marginwood._support.tables import as_known_table
 from marginwood.intervals import (
     BoolArray,
@@ -28,6 +29,10 @@ from marginwood.metrics import interval_d2_score
 __all__ = ["IntervalRegressorMixin"]
 
 LARGEST_SEED = 2**31 - 1
+# Modules of regressors that take one number per row.
+EXACT_LABELS = ("sklearn.", "xgboost.", "lightgbm.", "catboost.")
+# Modules of what estimators of anyone are derived from.
+FOR_ANYONE = ("sklearn.base", "sklearn.utils.")
 # Rows that all trees of an ensemble predict before the next rows: the block stays in the cache.
 BLOCK = 4096
 
@@ -253,6 +258,36 @@ def check_rows(X: Any, y: Any, sample_weight: Any) -> Rows:
     check_informative(intervals, weight)
     warn_of_events(intervals)
     return Rows(X, intervals, np.ones(n_rows) if weight is None else weight)
+
+
+def takes_intervals(estimator: Any) -> bool:
+    """Whether an estimator, or one inside it, is not of a library whose regressors know exact labels only."""
+    parts = [estimator, *estimator.get_params().values()]
+    return any(hasattr(part, "predict") and not _is_of_exact_labels(type(part)) for part in parts)
+
+
+def _is_of_exact_labels(kind: type) -> bool:
+    """Whether a class is derived from a regressor of such a library."""
+    modules = [base.__module__ for base in kind.__mro__ if not base.__module__.startswith(FOR_ANYONE)]
+    is_ours = issubclass(kind, IntervalRegressorMixin)
+    return not is_ours and any(module.startswith(EXACT_LABELS) for module in modules)
+
+
+def targets_for(estimator: Any, intervals: FloatArray, rows: Any = slice(None)) -> FloatArray:
+    """The intervals of some rows as an estimator takes them: those of exact labels only as numbers, or an error."""
+    if takes_intervals(estimator):
+        return intervals[rows]
+    lower, upper = intervals.T
+    is_taken = np.zeros(len(intervals), np.bool_)
+    is_taken[rows] = True
+    raise_first(
+        is_taken & (lower != upper),
+        f"estimator: {type(estimator).__name__} expected exact labels, got intervals",
+        " Estimators of marginwood take them, such as L1IntervalRegression or MaxMarginIntervalForest.",
+        lower=lower,
+        upper=upper,
+    )
+    return lower[rows].copy()
 
 
 def units_of(limits: FloatArray) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from marginwood._base import (
     check_outer_features,
     check_rows,
     copy_feature_names,
+    targets_for,
 )
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._predictive import DistributionMixin
@@ -49,7 +50,8 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
     Parameters
     ----------
     estimator : estimator
-        An estimator of this package, or any regressor that takes intervals.
+        An estimator of this package, or any regressor that takes intervals. Where all labels are exact, a regressor of
+        scikit-learn does, too.
     cv : int, splitter, iterable of (train, test) or "own", default=5
         Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
         "own" fits the estimator once and takes its own predictions of rows that it has not seen: `oof_prediction_`,
@@ -180,7 +182,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         options = {} if sample_weight is None else {"sample_weight": rows.weight}
         if groups is not None and has_fit_parameter(model, "groups"):
             options["groups"] = groups
-        return model.fit(rows.X, rows.intervals, **options)
+        return model.fit(rows.X, targets_for(model, rows.intervals), **options)
 
     @property
     def residual_distribution_(self) -> IntervalDistribution:

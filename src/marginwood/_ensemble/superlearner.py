@@ -66,7 +66,8 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
     Parameters
     ----------
     models : "auto" or list of (str, estimator), default="auto"
-        Names and models, in the order in which they are trained. "auto" is the best constant, `L1IntervalRegressionCV`,
+        Names and models, in the order in which they are trained; where all labels are exact, regressors of scikit-learn
+        may be among them. "auto" is the best constant, `L1IntervalRegressionCV`,
         `MaxMarginIntervalTreeCV`, two forests, four boosters (one starts from the linear model),
         `KernelIntervalRegressionCV` up to 10,000 rows and, if XGBoost is installed, `XGBIntervalRegressor`, with
         settings that suit the data.

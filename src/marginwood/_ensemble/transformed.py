@@ -11,7 +11,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import IntervalRegressorMixin, all_or_nothing, check_outer_features, check_rows
+from marginwood._base import IntervalRegressorMixin, all_or_nothing, check_outer_features, check_rows, targets_for
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_model
@@ -112,7 +112,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     Parameters
     ----------
     regressor : estimator
-        What is fitted to the transformed target.
+        What is fitted to the transformed target. Where all labels are exact, a regressor of scikit-learn does, too.
     func : {"log", "log1p", "sqrt", "arcsinh"} or callable, default="log"
         The function, increasing. "arcsinh" is close to the logarithm of large numbers of either sign.
     inverse_func : callable, default=None
@@ -174,7 +174,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         rows = check_rows(X, y, sample_weight)
         intervals = self._transform(rows.intervals, transformation)
         options = fit_params if sample_weight is None else {**fit_params, "sample_weight": rows.weight}
-        self.regressor_ = clone(self.regressor).fit(X, intervals, **options)
+        self.regressor_ = clone(self.regressor).fit(X, targets_for(self.regressor, intervals), **options)
         # Predictions need these, whatever the parameters become: files refuse functions that they cannot hold.
         self.func_ = self.func
         self.inverse_func_ = self.inverse_func

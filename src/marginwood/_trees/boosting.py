@@ -85,7 +85,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     init : estimator, default=None
         A model of intervals for the first prediction, such as `L1IntervalRegressionCV`: the stages learn what it leaves
-        open. None for the best constant.
+        open. Where all labels are exact, a regressor of scikit-learn does, too. None for the best constant.
     n_iter_no_change : int, default=30
         Stop when the validation loss has not fallen for this many stages, and keep the stages up to the best one. None
         for all stages.

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from marginwood._base import LARGEST_SEED, Rows
+from marginwood._base import LARGEST_SEED, Rows, targets_for
 from marginwood._paths import Path
 from marginwood._support.team import Team
 from marginwood._support.threads import check_stopped
@@ -84,7 +84,7 @@ def first_prediction(booster: Any, training: Rows) -> Any:
         weighted["sample_weight"] = weight
     elif (weight != weight[0]).any():
         raise ValueError(f"init: a {type(booster.init).__name__} takes no sample_weight, and rows differ in theirs.")
-    return clone(booster.init).fit(training.X, intervals, **weighted)
+    return clone(booster.init).fit(training.X, targets_for(booster.init, intervals), **weighted)
 
 
 def grow_stages(

@@ -44,7 +44,8 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
     Parameters
     ----------
     estimator : estimator
-        An estimator of this package, or any regressor that takes intervals, such as a pipeline that ends in one.
+        An estimator of this package, or any regressor that takes intervals, such as a pipeline that ends in one. Where
+        all labels are exact, a regressor of scikit-learn does, too.
     mode : {"contains", "meets", "lower", "upper"}, default="contains"
         What is promised of a range and the interval of a new row: that it contains the interval, that it meets the
         interval, that it bounds the interval from below, or from above. `predict_interval` reads it: a new mode needs
