@@ -110,6 +110,19 @@ def test_a_weight_of_two_is_a_row_twice_and_offsets_and_units_do_not_matter(erro
     np.testing.assert_allclose((moved.predict(X * 1e6 + 7e6) - 3) * 1e8, model.predict(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("error", SHAPES)
+def test_weights_that_are_shares_give_the_model_of_equal_rows(error):
+    X, y = draw_rows(5)
+    model = CensoredLinearRegression(error=error).fit(X, y)
+    shares = CensoredLinearRegression(error=error).fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
+    np.testing.assert_allclose(shares.predict(X), model.predict(X), atol=1e-6)
+    assert shares.scale_ == pytest.approx(model.scale_, rel=1e-6)
+    weight = np.linspace(0.1, 1.0, len(X))
+    uneven = CensoredLinearRegression(error=error).fit(X, y, sample_weight=weight)
+    less = CensoredLinearRegression(error=error).fit(X, y, sample_weight=weight / 1000)
+    np.testing.assert_allclose(less.predict(X), uneven.predict(X), atol=1e-6)
+
+
 def test_more_features_than_rows_are_fitted_as_the_penalty_wants():
     rng = np.random.default_rng(0)
     few, y = draw_rows(3, n_rows=40)

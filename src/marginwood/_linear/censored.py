@@ -71,8 +71,13 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
 
     Notes
     -----
-    Two half rows, above and below the mean limit, are added where all features have their means. They decide only
-    what the rows leave open, for instance the scale of errors if one constant lies in all intervals.
+    Two half rows, two thirds of a deviation of the limits above and below their mean, are added where all features
+    have their means. They settle what the rows leave open, for instance the scale of errors if one constant lies in all
+    intervals. Beside few rows they count, too: of five exact values around a line the scale is mostly larger than the
+    most likely one, now and then twice as large. With n rows the difference shrinks like 1 / n.
+
+    A row of weight 2 counts as two rows. Weights with a mean below 1 count as shares: all of them divided by
+    one number give the same model.
 
     References
     ----------
@@ -197,4 +202,7 @@ def _unit_of(rows: Rows) -> tuple[float, float]:
     limits = rows.intervals[is_finite]
     weight = np.broadcast_to(rows.weight[:, np.newaxis], is_finite.shape)[is_finite]
     centre = float(np.average(limits, weights=weight))
-    return centre, float(np.sqrt(np.average((limits - centre) ** 2, weights=weight))) or 1.0
+    # Near 1, where the squares of distances neither vanish nor overflow.
+    exponent = np.frexp(np.abs(limits - centre).max())[1]
+    distance = np.ldexp(limits - centre, -exponent)
+    return centre, float(np.ldexp(np.sqrt(np.average(distance**2, weights=weight)), exponent)) or 1.0

@@ -104,9 +104,11 @@ def _split(problem: LikelihoodProblem) -> tuple[_Known, _Rows]:
     prior = np.zeros((2, Z.shape[1] + 2))
     prior[:, 0] = PRIOR_LIMIT, -PRIOR_LIMIT
     prior[:, 1] = -1.0
+    # Weights below 1, such as shares of a sample, are in another unit than rows: the mean one counts as a row.
+    prior_weight = PRIOR_WEIGHT * min(1.0, float(weight.mean()))
     known = _Known(
         np.vstack([np.column_stack([values, -design[is_known]]), prior]),
-        np.append(weight[is_known], [PRIOR_WEIGHT, PRIOR_WEIGHT]),
+        np.append(weight[is_known], [prior_weight, prior_weight]),
     )
     design, lower, upper = design[~is_known], lower[~is_known], upper[~is_known]
     has_below, has_above = np.isfinite(lower), np.isfinite(upper)
