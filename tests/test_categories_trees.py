@@ -19,6 +19,7 @@ from marginwood import (
     MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
     MaxMarginIntervalTreeCV,
+    TransformedIntervalRegressor,
     export_text,
     load,
     save,
@@ -31,6 +32,7 @@ from marginwood.export import (
     export_graphviz,
     export_latex,
     from_dict,
+    to_codes,
     to_dict,
     to_onnx,
     to_rules,
@@ -261,6 +263,15 @@ def test_drawings_rules_and_sql_show_the_labels():
     assert found == tree.predict(pd.DataFrame({"tgrade": labels})).tolist()
     with pytest.raises(ValueError, match="takes features of numbers, and 'tgrade' holds categories"):
         to_onnx(tree)
+
+
+def test_a_tree_of_the_logarithm_shows_the_labels_and_predicts_from_them():
+    _, X = small_tree()
+    y = [1.0, 1, 1, 1, 9, 9, 9, 9, 9]
+    model = TransformedIntervalRegressor(MaxMarginIntervalTree(max_depth=1)).fit(X, y)
+    assert "tgrade in {I, II}" in export_text(model)
+    assert "IN ('I', 'II')" in to_sql(model)
+    assert model.tree_.predict(to_codes(model, X)).tolist() == model.predict(X).tolist()
 
 
 @given(problems(), losses)

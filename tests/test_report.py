@@ -534,6 +534,32 @@ def test_a_title_that_is_no_string_is_refused_by_name(fitted, tmp_path):
             write_report(fitted["tree"], X, Y, tmp_path / "report.html", title=title)
 
 
+GRADES = ["I", "I", "II", "II", "III", "III", "III", "III", None]
+GRADED = pd.DataFrame({"tgrade": pd.Categorical(GRADES), "age": np.arange(9.0)})
+GRADED_TARGET = [1.0, 1, 1, 1, 9, 9, 9, 9, 9]
+
+
+def test_the_page_holds_the_labels_that_a_split_asks_for():
+    tree = MaxMarginIntervalTree(max_depth=1).fit(GRADED[["tgrade"]], GRADED_TARGET)
+    content = content_of(render(describe(tree, GRADED[["tgrade"]], GRADED_TARGET) | {"title": ""}))
+    (table,) = content["trees"]
+    labels = [content["categories"][table["feature"][0]][code] for code in table["codes"][0]]
+    assert (content["features"][table["feature"][0]], labels) == ("tgrade", ["I", "II"])
+    assert content["feature_table"]["categories"] == [3]
+    assert content["feature_table"]["missing"] == [1]
+
+
+@pytest.mark.parametrize("words", [True, False], ids=["words", "categories"])
+@pytest.mark.parametrize("wrapper", [TransformedIntervalRegressor, DistributionalIntervalRegressor])
+def test_features_with_categories_that_a_model_encodes_inside_are_counted(wrapper, words):
+    X = GRADED.astype({"tgrade": "object"}) if words else GRADED
+    tree = MaxMarginIntervalTree(categorical_features=["tgrade"], max_depth=1)
+    features = describe(wrapper(tree).fit(X, GRADED_TARGET), X, GRADED_TARGET)["feature_table"]
+    assert features["feature"] == [0, 1]
+    assert features["categories"] == [3, 0]
+    assert features["missing"] == [1, 0]
+
+
 def test_a_frame_is_taken_without_warnings():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for model in (MaxMarginIntervalTree(), MaxMarginIntervalForest(3), MaxMarginIntervalBoosting(3)):

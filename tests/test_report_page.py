@@ -521,6 +521,15 @@ def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words(open_
         assert page.locator(".rule li").all_inner_texts() == [rule]
 
 
+def test_categories_are_shown_by_their_labels_and_counted(open_page, folder):
+    X = pd.DataFrame({"tgrade": pd.Categorical(["I", "I", "II", "II", "III", "III", "III", "III", "III"])})
+    y = [1.0, 1, 1, 1, 9, 9, 9, 9, 9]
+    write_report(MaxMarginIntervalTree().fit(X, y), X, y, folder / "grades.html")
+    page = open_page("grades")
+    assert "tgrade in {I, II}" in page.inner_text("#details")
+    assert page.locator("#data tbody td").all_text_contents() == ["tgrade", "3 categories", "", "0", ""]
+
+
 def test_ranges_are_drawn_and_rows_are_called_by_their_names(open_page):
     page = open_page("ranges")
     assert page.locator("#prediction-chart .range").bounding_box()["height"] > 50

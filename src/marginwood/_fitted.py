@@ -133,7 +133,7 @@ class Fitted(NamedTuple):
     @property
     def categories(self) -> Any:
         """For each feature its labels, or None if it holds numbers; None if all do."""
-        return getattr(self.own, "categories_", None)
+        return getattr(self._encoder, "categories_", None)
 
     def of_numbers(self, what: str) -> Fitted:
         """Itself, or an error where `what` knows no categories."""
@@ -149,7 +149,15 @@ class Fitted(NamedTuple):
 
     def transform(self, X: Any) -> FloatArray:
         """X as the estimator sees it: after the steps, checked."""
-        return check_features(self.own, self.after_steps(X))
+        return check_features(self._encoder, self.after_steps(X))
+
+    @property
+    def _encoder(self) -> Any:
+        """The estimator that knows the categories; that of a transformed target leaves them to its regressor."""
+        inner = self.own
+        while hasattr(inner, "regressor_") and not hasattr(inner, "categories_"):
+            inner = inner.regressor_
+        return inner if hasattr(inner, "categories_") else self.own
 
     def predicts(self, what: str) -> bool:
         """Whether the estimator has a method ``predict_`` of that name, as "quantile"."""

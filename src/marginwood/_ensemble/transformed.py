@@ -274,7 +274,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         nodes = tree.nodes.copy()
         for name in ("value", "value_low", "value_high"):
             nodes[name] = bring_back(nodes[name], self._fitted_transformation())
-        return IntervalTree(nodes, tree.saw_missing)
+        return IntervalTree(nodes, tree.saw_missing, tree.subsets)
 
     @property
     def feature_importances_(self) -> FloatArray:

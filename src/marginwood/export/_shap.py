@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginwood._base import check_features
 from marginwood._core.nodes import LEAF
 from marginwood._fitted import read_ensemble
 from marginwood._trees.table import IntervalTree
@@ -120,7 +119,7 @@ def to_codes(model: Any, X: Any) -> FloatArray:
     """
     fitted, _ = read_ensemble(model)
     fitted.untransformed("to_codes")
-    return check_features(fitted.own, X)
+    return fitted.transform(X)
 
 
 def _columns(tree: IntervalTree) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from marginwood._categories import Categories, categorical_columns, count_categories, encode_features, find_categories
 from marginwood._fitted import Fitted, read
 from marginwood._version import __version__
 from marginwood.intervals import FloatArray, IntArray, check_informative, check_intervals
@@ -33,7 +34,7 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
     fitted = read(model)
     prediction = np.asarray(model.predict(X), np.float64)  # X as it came: a frame's names are checked here
     given = fitted.after_steps(X)
-    X, words = _as_numbers(fitted, X)
+    X, categories = _as_numbers(fitted, X)
     y = check_intervals(y)
     if len(X) != len(y):
         raise ValueError(f"X and y: expected the same number of rows, got {len(X)} in X and {len(y)} in y.")
@@ -64,7 +65,7 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
         "kinds": _kinds(errors),
         "more_scores": _more_scores(y, prediction, distribution, kept, spaced),
         "importances": _importances(fitted.estimator),
-        "feature_table": _feature_table(fitted.estimator, X, words),
+        "feature_table": _feature_table(fitted.estimator, X, categories),
         "target": _target_summary(y),
         "n_trees": len(trees),
         "trees": tables,
@@ -81,19 +82,24 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
     }
 
 
-def _as_numbers(fitted: Fitted, X: Any) -> tuple[FloatArray, list[int]]:
-    """X as the estimator sees it, and its columns of words, which become NaN; a tree sees none."""
+def _as_numbers(fitted: Fitted, X: Any) -> tuple[FloatArray, Categories | None]:
+    """X as the estimator sees it, with codes for categories, and the categories of all features."""
     shown = fitted.after_steps(X)
     if fitted.ensemble is not None or not hasattr(shown, "columns"):
-        return fitted.transform(X), []
-    columns = np.full((len(shown), len(shown.columns)), np.nan)
-    words = []
-    for idx, name in enumerate(shown.columns):
-        try:
-            columns[:, idx] = np.asarray(shown[name], dtype=np.float64)
-        except (TypeError, ValueError):  # the model has predicted from it, so it encodes words inside
-            words.append(idx)
-    return columns, words
+        return fitted.transform(X), fitted.categories
+    categories = fitted.categories
+    if categories is None:  # a column of words is encoded inside, since the model has predicted from it
+        words = [idx for idx, name in enumerate(shown.columns) if not _holds_numbers(shown[name])]
+        categories = find_categories(shown, sorted({*words, *categorical_columns(shown)}))
+    return encode_features(shown, categories or [None] * len(shown.columns)), categories
+
+
+def _holds_numbers(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _parameters(fitted: Fitted) -> dict[str, str]:
@@ -153,14 +159,16 @@ def _importances(model: Any) -> dict[str, Any] | None:
     return {"name": name, "feature": order.tolist(), "value": numbers(values[order])}
 
 
-def _feature_table(model: Any, X: FloatArray, words: list[int]) -> dict[str, Any]:
-    """Missing and infinite values and the range of the most important features that are numbers."""
+def _feature_table(model: Any, X: FloatArray, categories: Categories | None) -> dict[str, Any]:
+    """Missing and infinite values and the range, or the number of categories, of the most important features."""
     values = _importance_values(model)
     order = np.arange(X.shape[1]) if values is None else np.argsort(-np.abs(values), kind="stable")
-    order = order[~np.isin(order, words)][:N_FEATURES]
+    order = order[:N_FEATURES]
+    n_categories = count_categories(categories)
     finite = np.isfinite(X[:, order])
     return {
         "feature": order.tolist(),
+        "categories": [0] * len(order) if n_categories is None else n_categories[order].tolist(),
         "missing": np.isnan(X[:, order]).sum(axis=0).tolist(),
         "infinite": np.isinf(X[:, order]).sum(axis=0).tolist(),
         "low": numbers(np.where(finite, X[:, order], np.inf).min(axis=0)),

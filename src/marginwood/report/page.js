@@ -353,7 +353,11 @@ function fillData() {
     const low = Number(features.low[place]),
       high = Number(features.high[place]);
     const range = low <= high ? [format(low), format(high)] : ["none", "none"];
-    return [report.features[feature], ...range, count(features.missing[place]), count(features.infinite[place])];
+    const name = report.features[feature],
+      missing = count(features.missing[place]),
+      labels = features.categories[place];
+    if (labels) return [name, `${count(labels)} ${labels === 1 ? "category" : "categories"}`, "", missing, ""];
+    return [name, ...range, missing, count(features.infinite[place])];
   });
   section.querySelector(".scroll").append(table(["Feature", "Least", "Greatest", "Missing", "Infinite"], lines));
   const nLeft = report.features.length - lines.length;
