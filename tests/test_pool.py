@@ -20,7 +20,8 @@ from marginwood import (
     load,
     save,
 )
-from marginwood._ensemble import pool
+from marginwood._base import Rows
+from marginwood._ensemble import mixture
 from marginwood.datasets import make_linear, make_sine
 
 X, Y = make_sine(120, 2, random_state=0)
@@ -70,16 +71,16 @@ def test_steps_of_weights_lead_to_the_least_log_loss_of_the_mixture(seed, n_mode
         return -weight @ np.log(weights @ probability) / weight.sum()
 
     equal = np.full(n_models, 1 / n_models)
-    found = pool.climb(equal, probability, weight, 2000)
+    found = mixture.climb(equal, probability, weight, 2000)
     least = minimize(
         lambda free: loss(np.exp(free) / np.exp(free).sum()), np.zeros(n_models), method="L-BFGS-B", tol=1e-12
     ).fun
     assert found.sum() == pytest.approx(1)
     assert loss(found) <= least + 1e-3
-    assert loss(pool.climb(equal, probability, weight, 5)) <= loss(equal) + 1e-12
+    assert loss(mixture.climb(equal, probability, weight, 5)) <= loss(equal) + 1e-12
     twice = np.repeat(np.arange(n_rows), weight.astype(int))
-    repeated = pool.climb(equal, probability[:, twice], np.ones(len(twice)), 30)
-    np.testing.assert_allclose(repeated, pool.climb(equal, probability, weight, 30), atol=1e-12)
+    repeated = mixture.climb(equal, probability[:, twice], np.ones(len(twice)), 30)
+    np.testing.assert_allclose(repeated, mixture.climb(equal, probability, weight, 30), atol=1e-12)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.integers(0, 2))
@@ -90,7 +91,7 @@ def test_bins_hold_their_rows_and_end_at_edges(pairs, kind):
         y[::2, 1] = np.inf
     if kind == 2:
         y[::2, 0] = -np.inf
-    bins = pool.widen(pool.Rows(np.zeros((len(y), 1)), y, np.ones(len(y))))
+    bins = mixture.widen(Rows(np.zeros((len(y), 1)), y, np.ones(len(y))))
     assert (bins[:, 0] < bins[:, 1]).all()
     # A bin is open below: what is known exactly lies above its lower edge, what is right-censored may begin there.
     is_open = np.isposinf(y[:, 1])
@@ -140,11 +141,50 @@ def test_times_with_missing_features_are_learned_and_kept_in_files(tmp_path):
     y = from_events(np.minimum(time, 5), time <= 5)
     model = TransformedIntervalRegressor(DistributionalSuperLearner(random_state=0), func="log").fit(frame, y)
     medians = model.predict(frame)
-    assert np.corrcoef(np.log(medians), np.log(np.minimum(time, 5)))[0, 1] > 0.9
-    assert medians.max() <= time[time <= 5].max() + 5
+    # The true median is exp(1 + age), for a third of the rows beyond the last limit.
+    assert np.corrcoef(np.log(medians), frame["age"])[0, 1] > 0.98
+    assert 10 < medians.max() < 100
     save(model, tmp_path / "model.mw")
     again = load(tmp_path / "model.mw")
     np.testing.assert_array_equal(again.predict_quantile(frame, [0.1, 0.5]), model.predict_quantile(frame, [0.1, 0.5]))
+
+
+def censor(time, end):
+    """Times of which those after an end are open above; those before its opposite open below."""
+    y = np.column_stack([np.minimum(time, end), np.where(time > end, np.inf, time)])
+    return np.where((time < -end)[:, np.newaxis], [-np.inf, -end], y)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_medians_beyond_the_limits_are_those_of_models_that_go_on(sign):
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 1))
+    time = sign * (3 + 2 * features[:, 0] + rng.normal(size=200))
+    y = censor(time, 1.0)
+    linear = DistributionalSuperLearner(MODELS[:1]).fit(features, y)
+    member = linear.estimators_["linear"]
+    np.testing.assert_allclose(linear.predict(features), member.predict(features), atol=0.05 * member.scale_)
+    mixed = DistributionalSuperLearner(MODELS[:2], random_state=0).fit(features, y)
+    assert mixed.weights_["forest"] > 0
+    order = np.argsort(features[:, 0])
+    beyond = mixed.predict(features)[order][-100:]
+    assert (sign * np.diff(beyond) > 0).all()
+    assert (sign * beyond > 1).all()
+
+
+def test_medians_beyond_the_limits_of_all_models_are_the_farthest_limit():
+    y = np.where((np.arange(120) % 3 == 0)[:, np.newaxis], [[1.0, 1.0]], [[2.0, np.inf]])
+    model = DistributionalSuperLearner(MODELS[1:2], random_state=0).fit(X, y)
+    assert (model.predict(X) == 2.0).any()
+    assert model.predict(X).max() == 2.0
+    mirrored = DistributionalSuperLearner(MODELS[1:2], random_state=0).fit(X, -y[:, ::-1])
+    assert mirrored.predict(X).min() == -2.0
+
+
+def test_no_median_lies_below_a_least_limit_that_holds_half_of_the_rows():
+    y = np.where(np.arange(120) % 3 == 0, 1.0, 0.0)
+    model = DistributionalSuperLearner(MODELS[1:2], random_state=0).fit(X, y)
+    assert model.predict(X).min() == 0.0
 
 
 def test_equal_targets_are_predicted():

@@ -27,6 +27,7 @@ from marginwood._ensemble.crossfit import fit_fold
 from marginwood._ensemble.finite import learn_fill, make_finite, make_indicators
 from marginwood._ensemble.library import check_models, seeded
 from marginwood._ensemble.members import leaves_rows_out, takes_finite_only
+from marginwood._ensemble.mixture import choose_limits, find_medians, make_steps, measure, select_weights, widen
 from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._linear.errors import ERRORS
 from marginwood._predictive import DistributionMixin
@@ -41,16 +42,6 @@ from marginwood.intervals import FloatArray, IntArray
 __all__ = ["DistributionalSuperLearner"]
 
 AUTO = "auto"
-# An exactly known value has no probability under steps, so that rows are scored by the bins that they touch.
-N_BINS = 20
-# A distribution that rules out what happened is not ruled out itself.
-LEAST_PROBABILITY = 1e-3
-# Few steps from equal weights: what the rows cannot tell apart stays nearly equal.
-N_STEPS = 30
-# Models of less weight are not worth their time.
-LEAST_WEIGHT = 0.01
-# Between so many limits of the training rows, at most, a pooled curve is straight.
-MOST_LIMITS = 512
 
 
 class Member(NamedTuple):
@@ -160,13 +151,13 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
             self._fill = learn_fill(self._make_numbers(X)[rows.weight > 0])
         weighted = sample_weight is not None
         splits = self._split(rows, groups)
-        self.limits_ = _choose_limits(rows)
+        self.limits_ = choose_limits(rows)
         probability = self._score(members, rows, splits, weighted=weighted, groups=groups)
         is_known = ~np.isnan(probability).any(axis=0) & np.isfinite(rows.intervals).any(axis=1) & (rows.weight > 0)
         if not is_known.any():
             raise ValueError("cv: expected folds that hold informative rows, got none.")
         probability = probability[:, is_known]
-        weights = _select_weights(probability, rows.weight[is_known])
+        weights = select_weights(probability, rows.weight[is_known])
         losses = -np.average(np.log(probability), axis=1, weights=rows.weight[is_known])
         names = [member.name for member in members]
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
@@ -234,10 +225,10 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
                 model = fit_fold(member.estimator, own, every, every[:0], weighted=weighted)
                 self._bagged[member.name] = model
                 unseen = model._predict_distribution(np.array(model._leaves).T, model._drawn())
-                return every, _measure(unseen, bins[every])
+                return every, measure(unseen, bins[every])
             train, test = splits[piece[1]]
             model = fit_fold(member.estimator, own, train, test, weighted=weighted, groups=groups)
-            return test, _measure(model.predict_distribution(_safe_indexing(own.X, test)), bins[test])
+            return test, measure(model.predict_distribution(_safe_indexing(own.X, test)), bins[test])
 
         probability = np.full((len(members), len(rows.intervals)), np.nan)
         for (number, _), (test, found) in run_in_threads(run, pieces, self.n_jobs):
@@ -271,6 +262,10 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
         IntervalDistribution
             One row per row of X.
         """
+        return make_steps(self._pool(X)[0], self.limits_)
+
+    def _pool(self, X: Any) -> tuple[FloatArray, list[IntervalDistribution]]:
+        """The pooled curves at the limits, and the distributions of the models."""
         check_is_fitted(self)
         X = check_outer_features(self, X)
         names = list(self.estimators_)
@@ -278,19 +273,14 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
         # In the order of the models, whatever thread is first: sums depend on their order.
         found = dict(run_in_threads(lambda name: self._cumulate(name, X), names, self.n_jobs))
         for name in names:
-            pooled += self.weights_[name] * found[name]
-        mass = np.diff(pooled, axis=1, prepend=0.0, append=1.0)
-        ends = np.concatenate([[-np.inf], self.limits_, [np.inf]])
-        rows, steps = np.nonzero(mass > 0)
-        offsets = np.searchsorted(rows, np.arange(len(mass) + 1))
-        kept = mass[rows, steps]
-        kept /= np.repeat(np.add.reduceat(kept, offsets[:-1]), np.diff(offsets))
-        return IntervalDistribution._of(np.column_stack([ends[steps], ends[steps + 1]]), kept, offsets)
+            pooled += self.weights_[name] * found[name][0]
+        return pooled, [found[name][1] for name in names]
 
-    def _cumulate(self, name: str, X: Any) -> FloatArray:
-        """The curves of a model at the limits; rounding must not make them fall or exceed 1."""
-        curves = self.estimators_[name].predict_distribution(self._features(name, X)).cdf(self.limits_)
-        return np.minimum(np.maximum.accumulate(curves, axis=1), 1.0)
+    def _cumulate(self, name: str, X: Any) -> tuple[FloatArray, IntervalDistribution]:
+        """The curves of a model at the limits, which rounding must not make fall or exceed 1, and its distributions."""
+        distribution = self.estimators_[name].predict_distribution(self._features(name, X))
+        curves = distribution.cdf(self.limits_)
+        return np.minimum(np.maximum.accumulate(curves, axis=1), 1.0), distribution
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the median of every row.
@@ -303,10 +293,11 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
         Returns
         -------
         ndarray of shape (n_samples,)
-            Medians; where one lies beyond all limits of the training rows, the farthest of these.
+            Medians. Where a curve ends before it reaches one half, what is left of it is placed as those models place
+            it that go on beyond the limits, such as linear ones; if there is none, it is the farthest limit.
         """
-        medians = self.predict_distribution(X).median(bound="spread")
-        return np.clip(medians, self.limits_[0], self.limits_[-1])
+        pooled, members = self._pool(X)
+        return find_medians(pooled, self.limits_, members, [self.weights_[name] for name in self.estimators_])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -323,67 +314,3 @@ def auto_models() -> list[tuple[str, Any]]:
     models.append(("forest", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=15)))
     models.append(("forest-fine", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=5)))
     return models
-
-
-def climb(weights: FloatArray, probability: FloatArray, weight: FloatArray, n_steps: int) -> FloatArray:
-    """Lower the log loss of a mixture by steps of expectation and maximisation.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_models,)
-        Where to start, positive.
-    probability : ndarray of shape (n_models, n_rows)
-        What each model said of the value of each row, positive.
-    weight : ndarray of shape (n_rows,)
-        Weights of the rows.
-    n_steps : int
-        Number of steps.
-
-    Returns
-    -------
-    ndarray of shape (n_models,)
-        Weights that sum up to 1.
-    """
-    for _ in range(n_steps):
-        parts = weights[:, np.newaxis] * probability
-        weights = (parts / parts.sum(axis=0)) @ weight / weight.sum()
-    return weights
-
-
-def _select_weights(probability: FloatArray, weight: FloatArray) -> FloatArray:
-    """Weights of the models, small ones 0."""
-    weights = climb(np.full(len(probability), 1 / len(probability)), probability, weight, N_STEPS)
-    weights[weights < min(LEAST_WEIGHT, weights.max())] = 0.0
-    return weights / weights.sum()
-
-
-def _choose_limits(rows: Rows) -> FloatArray:
-    """The limits of the rows or, of many, quantiles of them; what lies exactly at the least one has a place, too."""
-    intervals = rows.informative().intervals
-    shares = np.linspace(0.0, 1.0, MOST_LIMITS)
-    limits = np.unique(intervals[np.isfinite(intervals)])
-    if len(limits) > MOST_LIMITS:
-        limits = np.unique(np.quantile(limits, shares, method="inverted_cdf"))
-    return np.concatenate([[np.nextafter(limits[0], -np.inf)], limits])
-
-
-def widen(rows: Rows) -> FloatArray:
-    """The intervals of rows, their ends moved outwards to the edges of bins."""
-    known = rows.informative().intervals
-    limits = known[np.isfinite(known)]
-    edges = np.unique(np.quantile(limits, np.arange(1, N_BINS) / N_BINS, method="inverted_cdf"))
-    edges = np.concatenate([[-np.inf], edges, [np.inf]])
-    lower, upper = rows.intervals.T
-    # A bin holds its upper edge: what is right-censored at an edge lies after it, and a value known to be there before.
-    is_open = upper == np.inf
-    begin = np.where(is_open, np.searchsorted(edges, lower, side="right"), np.searchsorted(edges, lower)) - 1
-    begin = np.maximum(begin, 0)
-    end = np.maximum(np.searchsorted(edges, upper), begin + 1)
-    return np.column_stack([edges[begin], edges[end]])
-
-
-def _measure(distribution: Any, bins: FloatArray) -> FloatArray:
-    """The probability of more than the lower and at most the upper edge of each row."""
-    curve = distribution.cdf(np.where(np.isfinite(bins), bins, 0.0))
-    curve = np.where(np.isfinite(bins), curve, np.array([0.0, 1.0]))
-    return np.maximum(curve[:, 1] - curve[:, 0], LEAST_PROBABILITY)
