@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import marginwood
 from marginwood import (
     ConformalIntervalRegressor,
+    CrossFittedIntervalRegressor,
     DistributionalIntervalRegressor,
     IntervalDummyRegressor,
     MaxMarginIntervalBoosting,
@@ -383,6 +384,17 @@ def test_a_booster_never_stops_early_on_the_fold_that_calibrates():
     model = ConformalIntervalRegressor(booster, cv=KFold(3)).fit(X, Y)
     for inner, (train, _) in zip(model.estimators_, KFold(3).split(X), strict=True):
         np.testing.assert_array_equal(inner.predict(X), clone(booster).fit(X[train], Y[train]).predict(X))
+
+
+@pytest.mark.parametrize("inner", [MaxMarginIntervalTree(max_depth=3), MaxMarginIntervalBoosting(5, random_state=0)])
+def test_a_cross_fitted_estimator_is_calibrated_by_its_own_folds(inner):
+    folds = KFold(4, shuffle=True, random_state=1)
+    plain = ConformalIntervalRegressor(inner, cv=folds).fit(X, Y)
+    crossed = ConformalIntervalRegressor(CrossFittedIntervalRegressor(inner, cv=folds)).fit(X, Y)
+    assert len(crossed.estimators_) == 4
+    assert isinstance(crossed.estimators_[0], type(inner))
+    np.testing.assert_array_equal(crossed.residuals_, plain.residuals_)
+    np.testing.assert_array_equal(crossed.predict_interval(X), plain.predict_interval(X))
 
 
 def test_weights_reach_the_estimator_and_rows_of_no_weight_nothing():

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
-from marginwood._ensemble.crossfit import fit_fold
+from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_count, is_integer
 from marginwood._support.notices import warn
@@ -58,7 +58,8 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         those given to `conformalize`, around an estimator that is fitted already.
     cv : int, splitter or iterable of (train, test), default=5
         For "cv": number of random folds, or any of scikit-learn's splitters, or the rows of each fold. Folds that
-        depend on the targets, such as `CensoringStratifiedKFold`, weaken the promise a little.
+        depend on the targets, such as `CensoringStratifiedKFold`, weaken the promise a little. The models of a
+        `CrossFittedIntervalRegressor` have folds already, which are taken instead.
     test_size : float or int, default=0.2
         For "split": share or number of the rows that calibrate.
     spread : {"trees", "distribution"}, default=None
@@ -189,14 +190,14 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         rows = check_rows(X, y, sample_weight)
         if self.method == "oob":
             return self._fit_forest(rows, weighted=sample_weight is not None)
-        splits = split_rows(rows, self._splitter(), groups)
+        estimator, cv = self._find_folds()
+        splits = split_rows(rows, cv, groups)
         models: list[Any] = [None] * len(splits)
 
         def train(fold: int) -> Any:
             # No rows to stop early on: a model that has seen labels of its fold would make them look too close.
-            return fit_fold(
-                self.estimator, rows, splits[fold][0], NO_ROWS, weighted=sample_weight is not None, groups=groups
-            )
+            weighted = sample_weight is not None
+            return fit_fold(estimator, rows, splits[fold][0], NO_ROWS, weighted=weighted, groups=groups)
 
         for fold, model in run_in_threads(train, range(len(splits)), self.n_jobs):
             models[fold] = model
@@ -313,12 +314,15 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
             step = "conformalize" if self.method == "prefit" else "fit"
             raise NotFittedError(f"This ConformalIntervalRegressor is not fitted yet. Call {step}(X, y) first.")
 
-    def _splitter(self) -> Any:
+    def _find_folds(self) -> tuple[Any, Any]:
+        """What is fitted without each fold, and the folds: a cross-fitted estimator has its own."""
         if self.method == "split":
-            return ShuffleSplit(1, test_size=self.test_size, random_state=self.random_state)
+            return self.estimator, ShuffleSplit(1, test_size=self.test_size, random_state=self.random_state)
+        if isinstance(self.estimator, CrossFittedIntervalRegressor):
+            return self.estimator.estimator, self.estimator.cv
         if is_integer(self.cv):
-            return KFold(check_count("cv", self.cv, 2), shuffle=True, random_state=self.random_state)
-        return self.cv
+            return self.estimator, KFold(check_count("cv", self.cv, 2), shuffle=True, random_state=self.random_state)
+        return self.estimator, self.cv
 
     def _fit_forest(self, rows: Rows, *, weighted: bool) -> ConformalIntervalRegressor:
         forest = clone(self.estimator).set_params(oob_score=False, warm_start=False)
