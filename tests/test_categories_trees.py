@@ -328,3 +328,12 @@ def test_a_threshold_that_is_no_list_and_labels_that_are_none_are_refused():
         state["model"]["categories_"] = labels
         with pytest.raises(ValueError, match="categories_: "):
             from_dict(state)
+
+
+def test_a_column_without_any_category_splits_nothing():
+    frame = pd.DataFrame({"size": np.arange(30.0), "town": pd.Categorical([None] * 30, categories=[])})
+    y = np.arange(30.0)
+    tree = MaxMarginIntervalTree().fit(frame, y)
+    alone = MaxMarginIntervalTree().fit(frame[["size"]], y)
+    np.testing.assert_array_equal(tree.predict(frame), alone.predict(frame[["size"]]))
+    assert tree.feature_importances_.tolist() == [1, 0]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core.hinge import SQUARED, TINY
-from marginwood._core.jit import PREFETCH_DISTANCE, borrow, folded, inner, prefetch
+from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
 from marginwood._core.order import N_BUCKETS, N_DIGITS, NEW_VALUE, SAMPLE_MASK, argsort
 from marginwood._core.screen import GROUP
 
@@ -45,9 +45,9 @@ class Room(NamedTuple):
 
 
 def make_room(n_samples, n_categories):
-    """Room for features of up to this many categories; none if there are none."""
+    """Room for features of up to this many categories; None if there are none."""
     if n_categories == 0:
-        n_samples = 0
+        return None
     n_groups = min(n_samples, n_categories + 1)
     keys = np.empty(n_groups, dtype=np.uint64)
     return Room(
@@ -67,9 +67,11 @@ def make_room(n_samples, n_categories):
     )
 
 
-@folded
+@inlined
 def borrow_room(room):
-    """The same without reference counting."""
+    """The same without reference counting; None stays None."""
+    if room is None:
+        return None
     return Room(
         borrow(room.arranged), borrow(room.starts), borrow(room.sums), borrow(room.keys), borrow(room.values),
         borrow(room.words), borrow(room.spare_words), borrow(room.counts), borrow(room.sequence),

@@ -124,16 +124,36 @@ def in_units(costs, weight_unit, exponent, power):
     return costs
 
 
-def best_constant(limits, weights, loss):
-    """The optimum of all limits, in the units of weights and targets; they must be of rows of positive weight."""
-    weights, weight_unit = scaled(weights)
+def _solve(limits, weights, loss):
+    """The optimum of all limits, in the units of the problem."""
     n_limits = len(limits.in_order)
     points = np.empty((n_limits + N_SENTINELS, 2))
     ranks = make_rank_set(n_limits)
-    best = solve(limits.in_order, limits.breakpoints, weights, points, ranks, LOSS_CODES[loss])
+    return solve(limits.in_order, limits.breakpoints, weights, points, ranks, LOSS_CODES[loss])
+
+
+def best_constant(limits, weights, loss):
+    """The optimum of all limits, in the units of weights and targets; they must be of rows of positive weight."""
+    weights, weight_unit = scaled(weights)
+    best = _solve(limits, weights, loss)
     value, low, high = (float(np.ldexp(number, limits.exponent)) for number in (best.value, best.low, best.high))
     cost = in_units(np.array([best.cost]), weight_unit, limits.exponent, POWERS[loss])[0]
     return best._replace(value=value, low=low, high=high, cost=float(cost))
+
+
+def check_squares(limits, weights):
+    """Raise if squared distances from the best constant vanish: a squared error would tell no model from another."""
+    weights, _ = scaled(weights)
+    _refuse_vanishing(_solve(limits, weights, "squared_hinge").cost, limits.exponent)
+
+
+def _refuse_vanishing(cost, exponent):
+    """Raise if a sum of squares in the units of the problem is positive, and below the least normal number in others.
+
+    The unit of the weights does not count: it divides all costs alike.
+    """
+    if 0 < cost < np.ldexp(SMALLEST_NORMAL, -2 * exponent):
+        raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
 
 
 def subsample(orders, limits, weights, team=None):
@@ -176,7 +196,7 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     """
     weights, weight_unit = scaled(weights)
     n_categories, signs = kinds
-    has_categories = n_categories is not None
+    has_categories = n_categories is not None and n_categories.any()
     n_categories = n_categories if has_categories else np.zeros(X.shape[1], dtype=np.int64)
     power = POWERS[loss]
     of_rows = X, orders, limits.in_order, limits.breakpoints, weights
@@ -187,8 +207,8 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     options = options._replace(min_decrease=float(least))
     start = problem, LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS, options
     nodes = _grow(start, root_of(problem, seed), team)
-    if power == 2 and 0 < nodes["impurity"][0] < np.ldexp(SMALLEST_NORMAL, -2 * limits.exponent):
-        raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
+    if power == 2:
+        _refuse_vanishing(nodes["impurity"][0], limits.exponent)
     in_units(nodes["impurity"], weight_unit, limits.exponent, power)
     nodes["weighted_n_node_samples"] *= weight_unit
     for field in ("value", "value_low", "value_high"):
