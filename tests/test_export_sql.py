@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree
+from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, TransformedIntervalRegressor
 from marginwood._core.nodes import LEAF, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
-from marginwood.export import to_sql
-from marginwood.export._sql import _number
+from marginwood.export import Condition, to_sql
+from marginwood.export._sql import _membership, _number
 from strategies import losses, tree_problems
 from trees import ENSEMBLES, TREES, X, chain, name_of, probes, y
 
@@ -152,3 +152,17 @@ def test_what_sql_cannot_say_is_refused():
         to_sql(MaxMarginIntervalForest())
     with pytest.raises(TypeError, match=r"expected a fitted tree.*forest or boosting.*LinearRegression"):
         to_sql(LinearRegression())
+    logarithms = TransformedIntervalRegressor(MaxMarginIntervalForest(n_estimators=2), func="arcsinh").fit(X, y)
+    with pytest.raises(TypeError, match="which predicts a function of what its trees add up to; its regressor_"):
+        to_sql(logarithms)
+    assert to_sql(logarithms.regressor_)
+
+
+@pytest.mark.parametrize("missing", [True, False])
+@pytest.mark.parametrize("held", [(), ("a",), ("a", "b")], ids=str)
+def test_any_set_of_categories_is_a_predicate(held, missing):
+    predicate = _membership(Condition('"g"', missing=missing, categories=held), ["a", "b"])
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        rows = database.execute(f"SELECT g FROM (SELECT 'a' AS g UNION SELECT 'b' UNION SELECT NULL) WHERE {predicate}")
+        assert {label for (label,) in rows} == {*held, *([None] if missing else [])}
+    assert "()" not in predicate  # which other databases refuse

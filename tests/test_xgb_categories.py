@@ -1,6 +1,8 @@
 """Categories and monotone effects that are passed through to XGBoost."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -36,8 +38,22 @@ def test_categories_are_passed_through_and_kept_in_files(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
     others = pd.DataFrame({"x": [0.0, 0.0], "g": ["never seen", None]})
     assert len(set(model.predict(others))) == 1
-    with pytest.raises(ValueError, match="splits by numbers"):
-        to_sql(model)
+
+
+@pytest.mark.parametrize("max_cat_to_onehot", [1, 100], ids=["sets", "one category each"])
+def test_sqlite_predicts_from_labels_what_xgboost_predicts(max_cat_to_onehot):
+    X, y = problem()
+    X.loc[::9, "g"] = np.nan
+    X["h"] = pd.Categorical(np.where(X.index % 5 < 2, "it's", "other"))
+    params = {"max_cat_to_onehot": max_cat_to_onehot}
+    model = XGBIntervalRegressor(20, max_depth=4, n_jobs=1, xgb_params=params).fit(X, y)
+    rows = pd.concat([X, pd.DataFrame({"x": [0.5, np.nan], "g": ["never seen", None], "h": [None, "it's"]})])
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute("CREATE TABLE rows (x REAL, g TEXT, h TEXT)")
+        cells = rows.astype(object).where(rows.notna(), None)
+        base.executemany("INSERT INTO rows VALUES (?, ?, ?)", cells.itertuples(index=False, name=None))
+        found = [value for (value,) in base.execute(f"SELECT {to_sql(model)} FROM rows")]
+    np.testing.assert_allclose(found, model.predict(rows), rtol=2e-6, atol=2e-6)
 
 
 def test_effects_are_passed_through():

@@ -269,6 +269,8 @@ def _read_results(search: Any) -> Search | None:
 def _wrong_model(argument: str, expected: str, model: Any) -> TypeError:
     ending = f" that ends in {type(model.steps[-1][1]).__name__}" if isinstance(model, Pipeline) else ""
     got = f"{type(model).__name__}{ending}"
+    if hasattr(model, "regressor_"):
+        got += ", which predicts a function of what its trees add up to; its regressor_ predicts the transformed target"
     return TypeError(f"{argument}: expected {expected}, or a pipeline that ends in one, got {got}.")
 
 

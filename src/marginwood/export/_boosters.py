@@ -1,7 +1,8 @@
 """The trees of XGBoost as node tables, for forms that read those.
 
 XGBoost rounds features to single precision and goes left if they are *less* than a threshold. A node table compares
-doubles by *at most*: the largest double that is rounded to less than the threshold is the same question.
+doubles by *at most*: the largest double that is rounded to less than the threshold is the same question. XGBoost sends
+the categories that it lists right, a node table left: there the children change places.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._categories import count_categories
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
+from marginwood._core.subsets import Subsets
 from marginwood._fitted import Ensemble, Fitted, read, read_ensemble
 from marginwood._trees.table import IntervalTree
+from marginwood.intervals import IntArray
 from marginwood.xgb._data import LARGEST_FEATURE
 
 __all__ = ["EXPECTED", "read_any_ensemble"]
@@ -35,23 +39,21 @@ def read_any_ensemble(model: Any) -> tuple[Fitted, Ensemble]:
         )
     learner = json.loads(bytes(fitted.estimator.booster_.save_raw("json")))["learner"]
     booster = learner["gradient_booster"]
-    if booster["name"] != "gbtree" or any(map(has_categories, booster["model"]["trees"])):
+    if booster["name"] != "gbtree":
         raise ValueError(
-            "model: expected trees of XGBoost with splits by numbers, got "
-            f"booster={booster['name']!r} or splits by categories. marginwood.save keeps all of them."
+            f"model: expected trees of XGBoost that are added as they are, got booster={booster['name']!r}, which "
+            "weighs them. Train it without; marginwood.save keeps it as it is."
         )
     first = json.loads(learner["learner_model_param"]["base_score"])
-    trees = [as_table(tree, fitted.own.n_features_in_) for tree in booster["model"]["trees"]]
+    n_categories = count_categories(fitted.categories)
+    trees = [as_table(tree, fitted.own.n_features_in_, n_categories) for tree in booster["model"]["trees"]]
     return fitted, Ensemble(trees, "sum", float(np.ravel(first)[0]))
 
 
-def has_categories(tree: dict[str, Any]) -> bool:
-    """Whether a tree of XGBoost splits by categories."""
-    return any(tree.get("split_type", []))
-
-
-def as_table(tree: dict[str, Any], n_features: int) -> IntervalTree:
+def as_table(tree: dict[str, Any], n_features: int, n_categories: IntArray | None = None) -> IntervalTree:
     """A tree of XGBoost as a node table; its costs and numbers of samples are not known there, and 0 here."""
+    listed = listed_codes(tree)
+    subsets: list[list[int]] = []
     found: list[tuple[Any, ...]] = []
     waiting = [0]
     n_nodes = 1
@@ -62,10 +64,17 @@ def as_table(tree: dict[str, Any], n_features: int) -> IntervalTree:
             value = tree["split_conditions"][node]  # of a leaf, its value
             found.append((LEAF, LEAF, NO_FEATURE, NO_FEATURE, 0, value))
             continue
-        at_most = largest_below(np.float32(tree["split_conditions"][node]))
         missing_left = int(tree["default_left"][node])
-        if np.isnan(at_most):  # no number goes left: ask the other way round
-            left, right, at_most, missing_left = right, left, np.inf, 1 - missing_left
+        at_most = largest_below(np.float32(tree["split_conditions"][node]))
+        is_reversed = np.isnan(at_most)  # no number goes left: all of them do the other way round
+        if is_reversed:
+            at_most = np.inf
+        if node in listed:
+            is_reversed = True
+            at_most = len(subsets)
+            subsets.append(sorted(listed[node]))
+        if is_reversed:
+            left, right, missing_left = right, left, 1 - missing_left
         found.append((n_nodes, n_nodes + 1, tree["split_indices"][node], at_most, missing_left, 0.0))
         waiting += [left, right]
         n_nodes += 2
@@ -73,7 +82,19 @@ def as_table(tree: dict[str, Any], n_features: int) -> IntervalTree:
     fields = ("children_left", "children_right", "feature", "threshold", "missing_go_to_left", "value")
     for name, column in zip(fields, zip(*found, strict=True), strict=True):
         nodes[name] = column
-    return IntervalTree(nodes, np.ones(n_features, np.bool_))
+    saw_missing = np.ones(n_features, np.bool_)
+    if n_categories is None:
+        return IntervalTree(nodes, saw_missing)
+    offsets = np.cumsum([0, *map(len, subsets)])
+    codes = np.array([code for subset in subsets for code in subset], np.int32)
+    return IntervalTree(nodes, saw_missing, Subsets(n_categories, offsets, codes))
+
+
+def listed_codes(tree: dict[str, Any]) -> dict[int, list[int]]:
+    """The codes that XGBoost sends right, by node; none for splits of numbers."""
+    names = ("categories_nodes", "categories_segments", "categories_sizes")
+    splits = zip(*(tree.get(name, []) for name in names), strict=True)
+    return {node: tree["categories"][start : start + size] for node, start, size in splits}
 
 
 def largest_below(threshold: np.float32) -> float:

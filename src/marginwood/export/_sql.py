@@ -100,8 +100,10 @@ def _membership(condition: Condition, known: list[Any]) -> str:
     column = condition.feature
     held = condition.categories or ()
     if not condition.missing:
-        return f"{column} IN ({', '.join(map(_literal, held))})"
+        return f"{column} IN ({', '.join(map(_literal, held))})" if held else "1 = 0"
     others = [label for label in known if label not in held]
+    if not others:
+        return "1 = 1"
     return f"({column} IS NULL OR {column} NOT IN ({', '.join(map(_literal, others))}))"
 
 
