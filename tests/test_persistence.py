@@ -81,6 +81,12 @@ def tree_file(tmp_path_factory):
     return path
 
 
+def test_classes_that_nothing_has_used_yet_are_known():
+    program = "from marginwood._states import known_classes; print(*known_classes())"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert set(result.stdout.split()) >= {name for name in marginwood.__all__ if name.endswith(("Regressor", "CV"))}
+
+
 def test_every_estimator_of_the_package_is_known_by_its_name():
     assert {"MaxMarginIntervalTree", "CensoringStratifiedKFold"} <= known_classes().keys()
     for name, model in MODELS.items():

@@ -50,6 +50,8 @@ def known_classes() -> dict[str, type[Any]]:
     for module in pkgutil.iter_modules(package.__path__):
         if not module.name.startswith("_"):
             importlib.import_module(f"{package.__name__}.{module.name}")
+    for name in package.__all__:
+        getattr(package, name)  # its module is loaded by the first use, and a class exists from then on
     waiting: list[type[Any]] = [BaseEstimator, BaseCrossValidator]
     found: dict[str, type[Any]] = {}
     while waiting:
