@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import marginwood
+from marginwood._ensemble import superlearner
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +72,28 @@ def test_a_few_cells_of_text_among_numbers_are_an_error_not_categories(call, tmp
     code, _, log = call("fit", tmp_path / "typo.csv", "--lower", "lo", "--upper", "up", "--out", tmp_path / "m")
     assert code == 1
     assert "column 'dose', row 2" in log
+
+
+def test_a_mixture_takes_columns_of_text(call, grades, tmp_path, monkeypatch):
+    small = [("linear", marginwood.L1IntervalRegression(alpha=0.01)), ("tree", marginwood.MaxMarginIntervalTree())]
+    monkeypatch.setattr(superlearner, "auto_models", lambda *_: small)
+    file = tmp_path / "auto.mw"
+    words = ("--lower", "lo", "--upper", "up", "--model", "auto")
+    code, _, log = call("fit", grades, *words, "--out", file)
+    assert code == 0, log
+    assert "columns of text are categories: grade" in log
+    model = marginwood.load(file)
+    assert model.categories_ == [["high", "it's fine", "low"], None, None]
+    code, out, log = call("predict", file, grades)
+    assert code == 0, log
+    predicted = pl.read_csv(io.StringIO(out))["prediction"].to_numpy()
+    np.testing.assert_array_equal(predicted, model.predict(pl.read_csv(grades).select("grade", "site", "dose")))
+    for command in (("evaluate", file, grades), ("report", file, grades, "--out", tmp_path / "r.html"), ("show", file)):
+        code, _, log = call(*command)
+        assert code == 0, log
+    code, _, log = call("plot", file, grades, "--kind", "dependence", "--feature", "dose", "--out", tmp_path / "d.svg")
+    assert code == 0, log
+    code, _, log = call("fit", grades, *words, "--log", "--categories", "site", "grade", "--out", file)
+    assert code == 0, log
+    code, _, log = call("evaluate", file, grades)
+    assert code == 0, log

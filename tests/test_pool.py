@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -211,3 +212,7 @@ def test_categories_of_a_frame_are_learned_by_every_model(tmp_path):
     assert np.corrcoef(mixed.predict(frame), target)[0, 1] > 0.9
     save(mixed, tmp_path / "model.mw")
     np.testing.assert_array_equal(load(tmp_path / "model.mw").predict(frame), mixed.predict(frame))
+    other = polars.from_pandas(frame)
+    np.testing.assert_array_equal(
+        DistributionalSuperLearner(random_state=0).fit(other, target).predict(other), mixed.predict(frame)
+    )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import RegressorMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import validate_data
 
 from marginwood._categories import Categories, Encoded, encode_features, find_categories
@@ -94,8 +94,12 @@ class Rows(NamedTuple):
     weight: FloatArray
 
     def take(self, index: Any) -> Rows:
-        """A part of the rows, by numbers or by a mask."""
-        return Rows(*(array[index] for array in self))
+        """A part of the rows, by numbers or by a mask; X may be a frame."""
+        intervals = self.intervals[index]
+        if not hasattr(self.X, "columns"):
+            return Rows(self.X[index], intervals, self.weight[index])
+        places = np.arange(len(self.intervals))[index]  # a frame of polars takes no mask
+        return Rows(_safe_indexing(self.X, places), intervals, self.weight[index])
 
     def weighted(self) -> Rows:
         """The rows of positive weight."""
@@ -106,10 +110,18 @@ class Rows(NamedTuple):
         return self.take((self.weight > 0) & np.isfinite(self.intervals).any(axis=1))
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = False) -> Any:
+def check_features(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool = False,
+    accept_sparse: bool = False,
+    categories: Categories | None = None,
+) -> Any:
     """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN.
 
-    Categories become codes, if the estimator takes any. Where they are accepted, sparse matrices come back by rows.
+    Categories become codes: those that are given, or that the estimator finds itself, if it takes any. Where they are
+    accepted, sparse matrices come back by rows.
     """
     X = as_known_table(X, "X")
     if issparse(X):
@@ -123,7 +135,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     _refuse_times(X)
-    categories = _categories_of(estimator, X, reset=reset)
+    if categories is None:
+        categories = _categories_of(estimator, X, reset=reset)
     try:
         if categories is None:
             X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.tables import Table, read_table
+from marginwood._ensemble.finite import FiniteMixin
 from marginwood._mistakes import find_swap
 from marginwood._support.cells import read_measurements
 from marginwood.datasets._files import FOLDER_FILES, check_folds
@@ -212,7 +213,7 @@ def read_features(table: Table, names: list[str], model: Any, chosen: list[str] 
     parts = () if model is None else (model, *model.get_params().values())
     if any(isinstance(part, Pipeline) for part in parts):
         return table.columns(names)
-    takes_categories = any(hasattr(part, "categorical_features") for part in parts)
+    takes_categories = any(hasattr(part, "categorical_features") or isinstance(part, FiniteMixin) for part in parts)
     if not hasattr(model, "n_features_in_"):
         categories = _new_categories(table, names, takes_categories, chosen)
     elif hasattr(model, "categories_"):
@@ -232,7 +233,8 @@ def _new_categories(table: Table, names: list[str], takes_categories: bool, chos
             log.info("%s: columns of text are categories: %s", table.source, ", ".join(found))
         return found
     if not takes_categories:
-        raise UsageError("--categories: this model takes numbers only; tree, forest, boosting and xgb take categories")
+        expected = "tree, forest, boosting, xgb and auto take categories"
+        raise UsageError(f"--categories: this model takes numbers only; {expected}")
     unknown = ", ".join(repr(name) for name in chosen if name not in names)
     if unknown:
         raise UsageError(f"--categories: expected columns to learn from, got {unknown}")

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, get_tags
 
 from marginwood._base import Rows, check_features, check_outer_features
+from marginwood._categories import Categories
 from marginwood._ensemble.checkpoint import Checkpoint, Piece
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
 from marginwood._support.threads import check_stopped, run_in_threads
@@ -43,25 +44,21 @@ class Finished(NamedTuple):
     seconds: float
 
 
-def takes_finite_only(estimator: Any) -> bool:
-    """Whether an estimator refuses NaN and is simple: one that holds others, such as a pipeline, sees X as it is.
+def takes_finite_only(estimator: Any, categories: Categories | None = None) -> bool:
+    """Whether an estimator refuses NaN, or X has categories and it takes none, and is simple.
 
-    A booster is what its first model is.
+    One that holds others, such as a pipeline, sees X as it is. A booster is what its first model is.
     """
     if isinstance(estimator, MaxMarginIntervalBoosting):
-        return estimator.init is not None and takes_finite_only(estimator.init)
+        return estimator.init is not None and takes_finite_only(estimator.init, categories)
     is_simple = not any("__" in name for name in estimator.get_params())
-    return is_simple and not get_tags(estimator).input_tags.allow_nan
+    takes_categories = categories is None or hasattr(estimator, "categorical_features")
+    return is_simple and not (takes_categories and get_tags(estimator).input_tags.allow_nan)
 
 
 def leaves_rows_out(estimator: Any) -> bool:
     """Whether it is a forest whose trees draw rows."""
     return isinstance(estimator, MaxMarginIntervalForest) and bool(estimator.bootstrap)
-
-
-def take(rows: Rows, index: IntArray) -> Rows:
-    """Some of the rows; X may be a frame."""
-    return Rows(_safe_indexing(rows.X, index), rows.intervals[index], rows.weight[index])
 
 
 class Training:

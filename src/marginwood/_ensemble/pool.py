@@ -18,13 +18,12 @@ from marginwood._base import (
     IntervalRegressorMixin,
     Rows,
     all_or_nothing,
-    check_features,
     check_outer_features,
     check_rows,
 )
-from marginwood._categories import encode_features, find_categories
+from marginwood._categories import find_categories
 from marginwood._ensemble.crossfit import fit_fold
-from marginwood._ensemble.finite import learn_fill, make_finite, make_indicators
+from marginwood._ensemble.finite import FiniteMixin
 from marginwood._ensemble.library import check_models, seeded
 from marginwood._ensemble.members import leaves_rows_out, takes_finite_only
 from marginwood._ensemble.mixture import choose_limits, find_medians, make_steps, measure, select_weights, widen
@@ -53,7 +52,9 @@ class Member(NamedTuple):
     is_out_of_bag: bool
 
 
-class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
+class DistributionalSuperLearner(
+    FiniteMixin, DistributionMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator
+):
     """A weighted mean of predicted distributions that need not be chosen, for curves without tuning.
 
     Every model predicts the distribution of rows that it has not seen: a forest by the trees that did not draw them,
@@ -84,6 +85,8 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
         The models of positive weight, by name, fitted to all rows.
     limits_ : ndarray of shape (m,)
         Values between which predicted curves are straight lines: limits of the training rows.
+    categories_ : list or None
+        For each feature its labels, or None if it holds numbers; None if no feature has categories.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -144,11 +147,9 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
         """
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
+        self.categories_ = find_categories(X, "from_dtype")
         members = self._make_members(groups)
-        self._takes_finite = [member.name for member in members if member.takes_finite_only]
-        if self._takes_finite:
-            self._categories = find_categories(X, "from_dtype")
-            self._fill = learn_fill(self._make_numbers(X)[rows.weight > 0])
+        self._learn_finite(rows, [member.name for member in members if member.takes_finite_only])
         weighted = sample_weight is not None
         splits = self._split(rows, groups)
         self.limits_ = choose_limits(rows)
@@ -180,7 +181,7 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
         for name, given in models:
             estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
             is_out_of_bag = bags_serve and leaves_rows_out(estimator)
-            members.append(Member(name, estimator, takes_finite_only(estimator), is_out_of_bag))
+            members.append(Member(name, estimator, takes_finite_only(estimator, self.categories_), is_out_of_bag))
         return members
 
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
@@ -191,13 +192,7 @@ class DistributionalSuperLearner(DistributionMixin, MetaEstimatorMixin, Interval
 
     def _features(self, name: str, X: Any) -> Any:
         """The features as a model takes them."""
-        return make_finite(self._make_numbers(X), self._fill) if name in self._takes_finite else X
-
-    def _make_numbers(self, X: Any) -> FloatArray:
-        """X with indicators in place of categories."""
-        if self._categories is None:
-            return check_features(self, X)
-        return make_indicators(encode_features(X, self._categories), self._categories)
+        return self._as_finite(X) if name in self._takes_finite else X
 
     def _score(
         self,

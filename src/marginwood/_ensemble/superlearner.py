@@ -21,24 +21,16 @@ from marginwood._base import (
     IntervalRegressorMixin,
     Rows,
     all_or_nothing,
-    check_features,
     check_outer_features,
     check_rows,
 )
 from marginwood._baselines.dummy import IntervalDummyRegressor
+from marginwood._categories import find_categories
 from marginwood._ensemble.checkpoint import Checkpoint, Piece, as_plain, describe
-from marginwood._ensemble.finite import learn_fill, make_finite
+from marginwood._ensemble.finite import FiniteMixin, sum_indicators
 from marginwood._ensemble.leaderboard import Leaderboard
 from marginwood._ensemble.library import auto_models, check_models, seeded
-from marginwood._ensemble.members import (
-    Finished,
-    Member,
-    Training,
-    leaves_rows_out,
-    run_pieces,
-    take,
-    takes_finite_only,
-)
+from marginwood._ensemble.members import Finished, Member, Training, leaves_rows_out, run_pieces, takes_finite_only
 from marginwood._ensemble.weights import score_known, select_weights
 from marginwood._support.checks import check_positive, is_integer
 from marginwood._support.notices import warn
@@ -56,7 +48,7 @@ AUTO = "auto"
 clock = time.monotonic
 
 
-class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
+class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """A weighted mean of different models, for good predictions without choosing or tuning one.
 
     Every model predicts rows that it has not seen: a forest by the trees that did not draw them, every other model by
@@ -108,6 +100,8 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         Its score. The weights were chosen on the same rows, so it is slightly too good.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Weighted mean of the importances, over the models that have any.
+    categories_ : list or None
+        For each feature its labels, or None if it holds numbers; None if no feature has categories.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -116,7 +110,8 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
     Notes
     -----
     Models that take neither NaN nor infinities, such as `L1IntervalRegressionCV`, see medians for NaN and the extremes
-    of a column for infinities. A model that holds others, such as a pipeline, sees X as it is.
+    of a column for infinities, and indicators in place of the categories of a frame. A model that holds others, such as
+    a pipeline, sees X as it is.
 
     Examples
     --------
@@ -185,9 +180,11 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         seed = self._make_seed()
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
+        self.categories_ = find_categories(X, "from_dtype")
         splits = self._split(rows, groups)
         members = self._make_members(rows, splits, groups, seed)
-        finite = self._make_finite(rows, members)
+        self._learn_finite(rows, [member.name for member in members if member.takes_finite_only])
+        finite = self._as_finite(rows.X) if self._takes_finite else None
         training = Training(rows, splits, groups, finite, weighted=sample_weight is not None)
         with self._open_checkpoint(training, members, seed) as checkpoint:
             finished = self._run(members, training, checkpoint, lambda: ends - clock())
@@ -233,19 +230,9 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         members = []
         for name, given in models:
             estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
-            members.append(
-                Member(name, estimator, takes_finite_only(estimator), bags_serve and leaves_rows_out(estimator))
-            )
+            is_finite = takes_finite_only(estimator, self.categories_)
+            members.append(Member(name, estimator, is_finite, bags_serve and leaves_rows_out(estimator)))
         return members
-
-    def _make_finite(self, rows: Rows, members: list[Member]) -> FloatArray | None:
-        """The features without NaN and infinities, if there are members that take no others."""
-        self._takes_finite = [member.name for member in members if member.takes_finite_only]
-        if not self._takes_finite:
-            return None
-        numbers = check_features(self, rows.X)
-        self._fill = learn_fill(numbers[rows.weight > 0])
-        return make_finite(numbers, self._fill)
 
     def _open_checkpoint(self, training: Training, members: list[Member], seed: int) -> Any:
         """The checkpoint, with all that the pieces depend on in the header of its journal; nothing without one."""
@@ -254,6 +241,8 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         X, intervals, weight = training.rows
         header: dict[str, Any] = {"estimator": type(self).__name__}
         header |= {"X": digest(as_plain(X)), "y": digest(intervals), "sample_weight": digest(weight)}
+        if self.categories_ is not None:
+            header["categories"] = self.categories_
         header["cv"] = digest(*(part for split in training.splits for part in split))
         header["random_state"] = seed
         header["models"] = {member.name: describe(member.estimator) for member in members}
@@ -313,7 +302,7 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
                 "models: no informative row has a finite prediction of every model that has not seen it"
                 + (f"; {', '.join(map(repr, poor))} gave none." if poor else ".")
             )
-        rows = take(training.rows, np.flatnonzero(is_known))
+        rows = training.rows.take(is_known)
         predictions = predictions[:, is_known]
         weights = select_weights(self, rows, predictions, scorer, weighted=weighted, seed=seed)
         self.weights_ = dict(zip(models, weights.tolist(), strict=True))
@@ -346,7 +335,7 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         check_is_fitted(self)
         X = check_outer_features(self, X)
         is_finite = {name: name in self._takes_finite for name in self.estimators_}
-        finite = make_finite(check_features(self, X), self._fill) if any(is_finite.values()) else None
+        finite = self._as_finite(X) if any(is_finite.values()) else None
 
         def predict(name: str) -> FloatArray:
             return self.estimators_[name].predict(finite if is_finite[name] else X)
@@ -358,7 +347,7 @@ class IntervalSuperLearner(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstim
         """Weighted mean of the importances, over the models that have any."""
         check_is_fitted(self)
         found = {
-            name: model.feature_importances_
+            name: sum_indicators(model.feature_importances_, self.categories_ if name in self._takes_finite else None)
             for name, model in self.estimators_.items()
             if hasattr(model, "feature_importances_")
         }

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from marginwood._base import Rows
-from marginwood._ensemble.members import take
 from marginwood._paths import average_score, score_prediction
 from marginwood._trees.boosting import MARGIN
 from marginwood.intervals import BoolArray, FloatArray, IntArray
@@ -112,7 +111,7 @@ def _scorer_losses(model: Any, rows: Rows, draws: IntArray, scorer: Any, *, weig
     def losses_of(candidates: FloatArray, bootstraps: IntArray) -> FloatArray:
         losses = np.empty((len(candidates), len(bootstraps)))
         for column, draw in enumerate(draws[bootstraps]):
-            drawn = take(rows, draw)
+            drawn = rows.take(draw)
             for row, prediction in enumerate(candidates):
                 losses[row, column] = -score_prediction(model, drawn, prediction[draw], scorer, weighted=weighted)
         return losses
