@@ -19,12 +19,11 @@ def is_integer(value: Any) -> bool:
 
 def check_number(name: str, value: Any, expected: str, holds: Callable[[Any], bool]) -> None:
     """Raise unless an argument is a number for which `holds`, which `expected` says in words."""
-    message = f"{name}: expected {expected}, got {value!r}."
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        raise TypeError(message)
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     # A NumPy scalar would cast what it is compared with to its own type, which may overflow.
-    if not holds(value.item() if isinstance(value, np.generic) else value):
-        raise ValueError(message)
+    if not is_number or not holds(value.item() if isinstance(value, np.generic) else value):
+        kind = ValueError if is_number else TypeError
+        raise kind(f"{name}: expected {expected}, got {value!r}.")
 
 
 def check_count(name: str, value: Any, least: int, *, otherwise: str = "") -> int:

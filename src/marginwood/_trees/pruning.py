@@ -58,16 +58,17 @@ def geometric_means(alphas: npt.NDArray[Any]) -> FloatArray:
 def pruning_path(nodes: npt.NDArray[np.void]) -> PruningPath:
     """Find the pruning path of a node table, in O(n log n) for n nodes."""
     is_split = nodes["children_left"] != LEAF
-    splits = nodes[is_split]
+    splits = np.flatnonzero(is_split)
     total_weight = nodes["weighted_n_node_samples"][0]
     rates = collapse_rates(nodes) / total_weight
-    distinct = np.unique(rates[is_split])
-    is_last = np.append(np.diff(distinct) > ALPHA_TOLERANCE * distinct[1:], True)[: len(distinct)]
-    alphas = np.append(0.0, distinct[is_last & (distinct > 0)])
+    ascending = np.sort(rates[splits])
+    # Of rates that are equal up to rounding, the last stands for all.
+    is_last = np.append(np.diff(ascending) > ALPHA_TOLERANCE * ascending[1:], True)[: len(ascending)]
+    alphas = np.append(0.0, ascending[is_last & (ascending > 0)])
     leaf_from = np.searchsorted(alphas, rates)
-    collapsing = leaf_from[is_split]
+    collapsing = leaf_from[splits]
     cost = nodes["impurity"]
-    rise = cost[is_split] - cost[splits["children_left"]] - cost[splits["children_right"]]
+    rise = cost[splits] - cost[nodes["children_left"][splits]] - cost[nodes["children_right"][splits]]
     costs = cost[~is_split].sum() + np.cumsum(np.bincount(collapsing, rise, len(alphas)))
     n_leaves = len(splits) + 1 - np.cumsum(np.bincount(collapsing, minlength=len(alphas)))
     return PruningPath(alphas, costs / total_weight, n_leaves, leaf_from)
