@@ -338,6 +338,10 @@ REFUSED = {
     "process_type": "every round grows trees",
     "num_class": "one prediction",
     "aft_loss_distribution": "another objective",
+    "early_stopping_rounds": "use n_iter_no_change",
+    "eval_set": "use X_val and y_val",
+    "evals": "use X_val and y_val",
+    "callbacks": "use verbose to follow",
 }
 
 
@@ -345,6 +349,20 @@ REFUSED = {
 def test_a_parameter_that_has_another_place_is_refused_with_it(name):
     with pytest.raises(ValueError, match=f"xgb_params: '{name}' .*{REFUSED[name]}"):
         regressor(xgb_params={name: 0.1}).fit(X, y)
+
+
+def test_a_fit_leaves_the_verbosity_of_xgboost_as_it_was():
+    before = xgboost.get_config()
+    model = regressor(xgb_params={"verbosity": 0, "no_such_parameter": 1}).fit(X, y)
+    assert xgboost.get_config() == before
+    model.predict(X)
+    assert xgboost.get_config() == before
+
+
+@pytest.mark.parametrize("loss", ["hinge", None, IntervalObjective])
+def test_a_wrong_loss_is_told_what_is_accepted(loss):
+    with pytest.raises(ValueError, match="expected 'linear_hinge' or 'squared_hinge', or an IntervalObjective, got"):
+        regressor(loss=loss).fit(X, y)
 
 
 def test_further_parameters_are_a_dict_and_grow_trees():

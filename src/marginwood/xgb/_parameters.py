@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from marginwood._support.checks import check_choice
+from marginwood._validation import BOOSTER_NAMES, VALIDATION_NAMES
 
 __all__ = ["ALIASES", "check_xgb_params"]
 
@@ -40,6 +41,14 @@ ALIASES = {
     "predictor": "device",
     "verbose_eval": "verbose",
 }
+# What belongs to another place altogether; XGBoost itself would only warn.
+ELSEWHERE = {
+    **VALIDATION_NAMES,
+    **BOOSTER_NAMES,
+    "evals": "X_val and y_val",
+    "callbacks": "verbose to follow the rounds, n_iter_no_change to stop early",
+    "missing": "NaN in X",
+}
 # What makes the model one of this package, and why.
 FIXED = {
     "base_score": "the first prediction is the best constant",
@@ -73,6 +82,8 @@ def check_xgb_params(params: Any, arguments: Any) -> dict[str, Any]:
             argument = ALIASES.get(name) or name
             use = argument if "=" in argument else f"{argument}=..."
             raise ValueError(f"xgb_params: {name!r} is an argument of the estimator itself; use {use}.")
+        if name in ELSEWHERE:
+            raise ValueError(f"xgb_params: {name!r} is no parameter of the booster; use {ELSEWHERE[name]}.")
         if name in FIXED:
             raise ValueError(f"xgb_params: {name!r} cannot be set; {FIXED[name]}.")
     if "booster" in params:

@@ -12,7 +12,7 @@ from marginwood._support.checks import check_count, check_positive
 from marginwood._support.notices import warn
 from marginwood._validation import check_early_stopping
 from marginwood.intervals import FloatArray
-from marginwood.losses import check_loss, optimal_constant
+from marginwood.losses import LOSSES, check_loss, optimal_constant
 from marginwood.xgb._data import LARGEST_FEATURE, Sample
 from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance, unit_factor
 from marginwood.xgb._parameters import PASSED_ON, check_xgb_params
@@ -24,6 +24,9 @@ __all__ = ["check_parameters", "count_threads", "make_plan"]
 def check_parameters(model: Any) -> None:
     """Raise if a parameter of an `XGBIntervalRegressor` is wrong."""
     if not isinstance(model.loss, IntervalObjective):
+        if not isinstance(model.loss, str) or model.loss not in LOSSES:
+            expected = " or ".join(map(repr, LOSSES))
+            raise ValueError(f"loss: expected {expected}, or an IntervalObjective, got {model.loss!r}.")
         check_loss(model.loss, model.margin)
     elif model.margin != 0:
         raise ValueError(f"margin: expected 0 beside an objective, which has its own; got {model.margin!r}.")

@@ -77,6 +77,14 @@ class DevicePredictions:
 
 def train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple[Any, FloatArray]:
     """The booster, cut at its best round if it stops early, and the validation loss after each round."""
+    # A booster would set this for the whole process, and again with every prediction.
+    params = dict(plan.params)
+    chosen = {name: params.pop(name) for name in ("verbosity",) if name in params}
+    with import_xgboost().config_context(**chosen):
+        return _train(plan._replace(params=params), training, validation)
+
+
+def _train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple[Any, FloatArray]:
     known = [data.matrix for data in (training, validation) if data is not None]
     booster = import_xgboost().Booster(plan.params, known)
     fitted = _predictions(plan, booster, training, training=True)
