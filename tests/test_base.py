@@ -1,5 +1,6 @@
 """What all estimators share."""
 
+import warnings
 from fractions import Fraction
 from functools import partial
 
@@ -222,6 +223,23 @@ def test_a_regressor_of_scikit_learn_refuses_intervals(holder):
 def test_a_regressor_of_anyone_learns_intervals(holder):
     model = HOLDERS[holder](make_pipeline(StandardScaler(), IntervalMiddle())).fit(X, y)
     assert model.predict(X).shape == (len(X),)
+
+
+@pytest.mark.parametrize("holder", [*HOLDERS, "mixture", "recipe"])
+def test_rows_that_say_nothing_are_warned_of_once_by_their_own_numbers(holder):
+    curves = marginwood.DistributionalSuperLearner(cv=3, random_state=0)
+    others = {"mixture": curves, "recipe": marginwood.TransformedIntervalRegressor(curves)}
+    model = others.get(holder) or HOLDERS[holder](marginwood.MaxMarginIntervalTree(max_depth=2))
+    ends = np.exp(y) if holder == "recipe" else y.copy()
+    ends[[11, 30]] = [0 if holder == "recipe" else -np.inf, np.inf]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, ends)
+    # Equal warnings of one line are shown once.
+    shown = {(str(warning.message), warning.filename) for warning in caught}
+    assert [pair for pair in shown if "say nothing" in pair[0]] == [
+        ("y: 2 of 40 rows are (-inf, inf) (first: row 11). They are kept, but say nothing about the target.", __file__)
+    ]
 
 
 def test_what_takes_intervals_is_told_by_what_predicts():

@@ -105,9 +105,14 @@ class Rows(NamedTuple):
         """The rows of positive weight."""
         return self if self.weight.all() else self.take(self.weight > 0)
 
+    @property
+    def is_informative(self) -> BoolArray:
+        """Which rows have a positive weight and a finite limit."""
+        return (self.weight > 0) & np.isfinite(self.intervals).any(axis=1)
+
     def informative(self) -> Rows:
         """The rows of positive weight that have a finite limit."""
-        return self.take((self.weight > 0) & np.isfinite(self.intervals).any(axis=1))
+        return self.take(self.is_informative)
 
 
 def check_features(

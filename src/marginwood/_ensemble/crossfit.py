@@ -169,13 +169,16 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
 
 
 def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, weighted: bool, groups: Any = None) -> Any:
-    """A model of the training rows; it stops early on the test rows if it can."""
+    """A model of the informative training rows; it stops early on such test rows if it can.
+
+    Others say nothing, but would count in shares of rows, and bring a warning with their numbers in the fold.
+    """
     model = clone(estimator)
+    train, test = train[rows.is_informative[train]], test[rows.is_informative[test]]
     given = model.get_params(deep=False)
     options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
     if groups is not None and has_fit_parameter(model, "groups"):
         options["groups"] = np.asarray(groups)[train]
-    test = test[np.isfinite(rows.intervals[test]).any(axis=1)]
     if has_fit_parameter(model, "X_val") and given.get("n_iter_no_change") is not None and len(test):
         options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
         options |= {"sample_weight_val": rows.weight[test]}

@@ -146,7 +146,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         rows = check_rows(X, y, sample_weight)
         model = self._fit_estimator(rows, sample_weight, groups)
         prediction = _find_unseen(model)
-        known = ~np.isnan(prediction) & (rows.weight > 0) & np.isfinite(rows.intervals).any(axis=1)
+        known = ~np.isnan(prediction) & rows.is_informative
         if not known.any():
             raise ValueError("estimator: no informative row has a prediction by a model that has not seen it.")
         centres = prediction[known]

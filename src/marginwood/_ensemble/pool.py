@@ -154,7 +154,7 @@ class DistributionalSuperLearner(
         splits = self._split(rows, groups)
         self.limits_ = choose_limits(rows)
         probability = self._score(members, rows, splits, weighted=weighted, groups=groups)
-        is_known = ~np.isnan(probability).any(axis=0) & np.isfinite(rows.intervals).any(axis=1) & (rows.weight > 0)
+        is_known = ~np.isnan(probability).any(axis=0) & rows.is_informative
         if not is_known.any():
             raise ValueError("cv: expected folds that hold informative rows, got none.")
         probability = probability[:, is_known]
@@ -216,7 +216,7 @@ class DistributionalSuperLearner(
             member = members[piece[0]]
             own = rows._replace(X=self._features(member.name, rows.X))
             if member.is_out_of_bag:
-                every = np.flatnonzero(rows.weight > 0)
+                every = np.flatnonzero(rows.is_informative)
                 model = fit_fold(member.estimator, own, every, every[:0], weighted=weighted)
                 self._bagged[member.name] = model
                 unseen = model._predict_distribution(np.array(model._leaves).T, model._drawn())
@@ -232,7 +232,7 @@ class DistributionalSuperLearner(
 
     def _refit(self, members: list[Member], rows: Rows, weighted: bool, groups: Any) -> None:
         """Fit the models to all rows; forests are already."""
-        every = np.flatnonzero(rows.weight > 0)
+        every = np.flatnonzero(rows.is_informative)
 
         def run(member: Member) -> Any:
             if member.is_out_of_bag:

@@ -79,12 +79,13 @@ def first_prediction(booster: Any, training: Rows) -> Any:
     known = getattr(booster.categorical_features, "categories", getattr(booster, "categories_", None))
     if known is not None or booster.monotonic_cst is not None:
         raise ValueError("init: expected None beside categories and monotonic_cst, which it would not obey.")
+    X, intervals, weight = training.informative()
     weighted = {}
     if has_fit_parameter(booster.init, "sample_weight"):
         weighted["sample_weight"] = weight
     elif (weight != weight[0]).any():
         raise ValueError(f"init: a {type(booster.init).__name__} takes no sample_weight, and rows differ in theirs.")
-    return clone(booster.init).fit(training.X, targets_for(booster.init, intervals), **weighted)
+    return clone(booster.init).fit(X, targets_for(booster.init, intervals), **weighted)
 
 
 def grow_stages(
