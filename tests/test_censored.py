@@ -77,6 +77,14 @@ def test_errors_are_those_of_scipy(error):
     np.testing.assert_allclose(second, (ours.slopes(z + step)[0] - ours.slopes(z - step)[0]) / 2 / step, atol=1e-5)
 
 
+@pytest.mark.parametrize("exponent", [-565, 340])
+def test_targets_whose_squares_vanish_or_overflow_are_fitted(exponent):
+    X, y = draw_rows(3)
+    model = CensoredLinearRegression().fit(X, y)
+    same = CensoredLinearRegression().fit(X, np.ldexp(y, exponent))
+    np.testing.assert_allclose(np.ldexp(same.predict(X), -exponent), model.predict(X), rtol=1e-9)
+
+
 def test_known_values_with_normal_errors_give_ridge_regression():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3)) * [1, 10, 0.1] + 5

@@ -250,7 +250,7 @@ def test_small_integers_take_few_rounds(rows, one_sided):
 @pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200])
 def test_targets_whose_squares_vanish_are_fitted(scale):
     y = np.tile([0.0, scale], 5)
-    for model in (L1IntervalRegression(), L1IntervalRegressionCV(cv=3)):
+    for model in (L1IntervalRegression(), L1IntervalRegressionCV(cv=3, scoring="neg_interval_mean_absolute_error")):
         prediction = model.fit(np.arange(10.0)[:, None], y).predict([[0.0], [9.0]])
         assert ((prediction >= 0) & (prediction <= scale)).all()
 

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginwood import MaxMarginIntervalTree, interval_d2_score, optimal_costs
+from marginwood import (
+    IntervalCART,
+    MaxMarginIntervalTree,
+    interval_d2_score,
+    interval_hinge_loss,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+    optimal_costs,
+)
 from marginwood._core import rankset
 from marginwood._core.jit import kernel
 from marginwood._core.optimum import STRIDE, meet
@@ -132,7 +140,24 @@ def test_costs_beyond_the_largest_number_are_refused():
 
 
 def test_trees_of_limits_whose_squares_vanish_are_refused():
-    with pytest.raises(ValueError, match=r"^y: squared distances .* Multiply y"):
-        MaxMarginIntervalTree().fit([[0.0], [1.0]], [1e-170, 2e-170])
+    for model in (MaxMarginIntervalTree(), IntervalCART()):
+        with pytest.raises(ValueError, match=r"^y: squared distances .* Multiply y"):
+            model.fit([[0.0], [1.0]], [1e-170, 2e-170])
     tree = MaxMarginIntervalTree(loss="linear_hinge").fit([[0.0], [1.0]], [1e-170, 2e-170])
     assert tree.predict([[0.0], [1.0]]).tolist() == [1e-170, 2e-170]
+
+
+def test_squared_errors_that_vanish_are_refused_where_a_constant_has_some():
+    y = np.array([1e-170, 2e-170, 4e-170])
+    with pytest.raises(ValueError, match=r"^y: squared distances .* Multiply y"):
+        interval_mean_squared_error(y, y[::-1])
+    with pytest.raises(ValueError, match=r"^y: squared distances .* Multiply y"):
+        interval_hinge_loss([(0.0, inf), (-inf, 0.0)], [0.0, 0.0], margin=1e-170)
+    assert interval_mean_absolute_error(y, y[::-1]) == pytest.approx(2e-170)
+    assert interval_mean_squared_error(y, y) == 0
+
+
+def test_errors_of_no_weight_beside_the_targets_are_no_reason_to_refuse():
+    assert interval_mean_squared_error([0.0, 1.0], [1e-170, 1.0]) == 0
+    assert interval_mean_squared_error([1e-170], [2e-170]) == 0  # a constant has no error
+    assert interval_mean_squared_error([(-inf, inf), (0.0, 1e-170)], [2e-170, 1.0], sample_weight=[1.0, 0.0]) == 0

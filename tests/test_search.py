@@ -15,7 +15,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GroupKFold, KFold, cross_val_score, cross_validate
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -243,6 +243,27 @@ def test_the_best_forest_is_grown_where_joblib_is_told_to(monkeypatch):
     with joblib.parallel_config(backend="threading", n_jobs=2):
         make_search("out of bag").fit(X, y)
     assert n_threads == [1, 1, 1, 1, 2]  # the candidates side by side, then the best one
+
+
+@every_search
+def test_targets_whose_squared_errors_vanish_are_refused(name):
+    X, y = make_problem()
+    with pytest.raises(ValueError, match=r"^y: squared distances .* Multiply y"):
+        make_search(name).fit(X, np.ldexp(y, -565))
+
+
+def test_targets_whose_squared_errors_vanish_are_refused_though_no_fold_shows_it():
+    X, y = make_problem(12)
+    with pytest.raises(ValueError, match=r"^y: squared distances .* Multiply y"):
+        make_search("cart", cv=LeaveOneOut()).fit(X, np.ldexp(y, -565))
+
+
+@pytest.mark.parametrize("scoring", ["interval_d2", "neg_interval_mean_absolute_error"])
+def test_targets_whose_squares_vanish_are_tuned_by_scores_without_squares(scoring):
+    X, y = make_problem()
+    search = make_search("tree", losses="linear_hinge", scoring=scoring).fit(X, y)
+    same = make_search("tree", losses="linear_hinge", scoring=scoring).fit(X, np.ldexp(y, -565))
+    np.testing.assert_allclose(np.ldexp(same.predict(X), 565), search.predict(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "cart"])

@@ -20,6 +20,7 @@ import numpy as np
 from marginwood._base import Rows
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import hinge_loss
+from marginwood.metrics._points import mean_hinge_loss
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
 __all__ = ["Path", "average_score", "score_prediction"]
@@ -72,10 +73,10 @@ class Path:
 
 def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> float:
     """A score that is the best one less the mean of a loss."""
-    losses = hinge_loss(test.intervals, prediction, loss="linear_hinge")
     if average.row_loss == "squared_distance":
-        losses **= 2
-    elif average.row_loss == "miss":
+        return average.best - mean_hinge_loss(test.intervals, prediction, test.weight, "squared_hinge")
+    losses = hinge_loss(test.intervals, prediction, loss="linear_hinge")
+    if average.row_loss == "miss":
         losses = (losses > 0).astype(np.float64)
     return float(average.best - np.average(losses, weights=test.weight))
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from marginwood._core.problem import Target, best_constant
+from marginwood._core.problem import Limits, Target, best_constant, check_squares
 from marginwood._support.checks import check_choice, check_number
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, check_intervals, check_sample_weight
 
@@ -29,6 +29,9 @@ __all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant", "quartile_
 Loss: TypeAlias = Literal["linear_hinge", "squared_hinge"]
 
 LOSSES: tuple[Loss, ...] = ("linear_hinge", "squared_hinge")
+
+# Two numbers that are 0 or larger differ by more than 1e-147, which has a square.
+TINY = 1e-130
 
 
 class OptimalConstant(NamedTuple):
@@ -193,10 +196,24 @@ def optimal_constant(
     check_loss(loss, margin)
     intervals = check_intervals(intervals, name="intervals")
     weight = check_sample_weight(sample_weight, len(intervals))
+    best = best_constant(*_sorted_limits(intervals, margin, weight), loss)
+    return OptimalConstant(best.value, best.low, best.high, best.cost)
+
+
+def refuse_vanishing_squares(intervals: FloatArray, weight: FloatArray | None, margin: float = 0.0) -> None:
+    """Raise if squared distances are below the smallest number, even those from the best constant.
+
+    Squared errors are then 0, and tell no model from another. Rows and weights are checked already.
+    """
+    sizes = np.abs(intervals)
+    if 0 < margin < TINY or ((sizes > 0) & (sizes < TINY)).any():
+        check_squares(*_sorted_limits(intervals, margin, weight))
+
+
+def _sorted_limits(intervals: FloatArray, margin: float, weight: FloatArray | None) -> tuple[Limits, FloatArray]:
+    """The limits of the informative rows, and the weights of these rows."""
     weight = np.ones(len(intervals)) if weight is None else weight
     informative = (weight > 0) & np.isfinite(intervals).any(axis=1)
     if not informative.any():
         raise ValueError("intervals: no row of positive weight has a finite limit.")
-    limits = Target(intervals[informative]).at(float(margin))
-    best = best_constant(limits, weight[informative], loss)
-    return OptimalConstant(best.value, best.low, best.high, best.cost)
+    return Target(intervals[informative]).at(float(margin)), weight[informative]

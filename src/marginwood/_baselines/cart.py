@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from marginwood._base import Rows, all_or_nothing, check_features, check_rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
+from marginwood._core.problem import refuse_vanishing
 from marginwood._support.checks import check_number
 from marginwood._trees.pruning import PrunableMixin, SubtreePath, prune
 from marginwood._trees.table import IntervalTree, TreeReader
@@ -165,6 +166,7 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
             min_samples_leaf=self.min_samples_leaf,
             random_state=self.random_state,
         ).fit(ranks, (labels - centre) / scale, sample_weight=weight[row])
+        refuse_vanishing(grown.tree_.impurity[0], int(np.log2(scale)))
         nodes = _node_table(grown, ranks, ranked.values)
         for name in ("value", "value_low", "value_high"):
             nodes[name] = centre + scale * nodes[name]

@@ -144,10 +144,10 @@ def best_constant(limits, weights, loss):
 def check_squares(limits, weights):
     """Raise if squared distances from the best constant vanish: a squared error would tell no model from another."""
     weights, _ = scaled(weights)
-    _refuse_vanishing(_solve(limits, weights, "squared_hinge").cost, limits.exponent)
+    refuse_vanishing(_solve(limits, weights, "squared_hinge").cost, limits.exponent)
 
 
-def _refuse_vanishing(cost, exponent):
+def refuse_vanishing(cost, exponent):
     """Raise if a sum of squares in the units of the problem is positive, and below the least normal number in others.
 
     The unit of the weights does not count: it divides all costs alike.
@@ -208,7 +208,7 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     start = problem, LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS, options
     nodes = _grow(start, root_of(problem, seed), team)
     if power == 2:
-        _refuse_vanishing(nodes["impurity"][0], limits.exponent)
+        refuse_vanishing(nodes["impurity"][0], limits.exponent)
     in_units(nodes["impurity"], weight_unit, limits.exponent, power)
     nodes["weighted_n_node_samples"] *= weight_unit
     for field in ("value", "value_low", "value_high"):

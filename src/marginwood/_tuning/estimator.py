@@ -36,8 +36,8 @@ from marginwood._tuning.margins import check_margins
 from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
 from marginwood._tuning.selection import SELECTIONS, select, split_rows
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import LOSSES
-from marginwood.metrics import get_scorer
+from marginwood.losses import LOSSES, refuse_vanishing_squares
+from marginwood.metrics._scorers import average_loss_of, get_scorer
 
 __all__ = ["EnsembleSearchCV", "SearchCV"]
 
@@ -59,6 +59,13 @@ def _fit_and_record(estimator: Any, rows: Rows) -> list[WarningMessage]:
         simplefilter("always")
         estimator.fit(*rows)
     return found
+
+
+def _check_squares(rows: Rows, scorer: Any) -> None:
+    """Raise if squared errors would all vanish, and the simplest candidate win; folds may be too small to show it."""
+    average = average_loss_of(scorer)
+    if average is not None and average.row_loss == "squared_distance":
+        refuse_vanishing_squares(rows.intervals, rows.weight)
 
 
 class SearchCV(IntervalRegressorMixin, BaseEstimator):
@@ -103,6 +110,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         check_choice("selection", self.selection, SELECTIONS)
         scorer = get_scorer(self.scoring)
         rows = check_rows(self._check_features(X, reset=True), y, sample_weight)
+        _check_squares(rows, scorer)
         seed = self._make_seed()
         points = self._make_points(rows, seed)
         splits = self._split(rows, groups)

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._core.problem import SMALLEST_NORMAL
 from marginwood._support.arrays import as_numbers, raise_first
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
-from marginwood.losses import Loss, hinge_loss, optimal_constant
+from marginwood.losses import Loss, hinge_loss, optimal_constant, refuse_vanishing_squares
 
 __all__ = [
     "interval_accuracy",
@@ -110,8 +111,19 @@ def interval_hinge_loss(
     0.25
     """
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
-    row_loss = hinge_loss(intervals, prediction, loss=loss, margin=margin)
-    return float(np.average(row_loss, weights=weight))
+    return mean_hinge_loss(intervals, prediction, weight, loss, margin)
+
+
+def mean_hinge_loss(
+    intervals: FloatArray, prediction: FloatArray, weight: FloatArray | None, loss: Loss, margin: float = 0.0
+) -> float:
+    """The same of checked arguments."""
+    mean = float(np.average(hinge_loss(intervals, prediction, loss=loss, margin=margin), weights=weight))
+    if loss == "squared_hinge" and mean < SMALLEST_NORMAL:
+        distance = hinge_loss(intervals, prediction, loss="linear_hinge", margin=margin)
+        if np.average(distance, weights=weight) > 0:
+            refuse_vanishing_squares(intervals, weight, margin)
+    return mean
 
 
 def interval_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
