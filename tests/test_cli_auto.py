@@ -98,3 +98,32 @@ def test_a_time_limit_goes_to_the_mixture_and_to_no_other_model(call, train, tab
     assert code == 2
     assert "--time-limit cannot be set for this command with --model tree" in log
     assert call(*words, "0", "--model", "auto")[0] == 2
+
+
+@pytest.mark.parametrize(("verb", "options"), [("fit", ()), ("tune", ("--log", "--cv", "3"))])
+def test_curves_are_a_mixture_of_distributions(call, table, tmp_path, verb, options):
+    path = tmp_path / "curves.mw"
+    code, _, log = call(verb, table, *TARGET, "--model", "curves", *options, "--seed", "0", "--out", path)
+    assert code == 0, log
+    model = marginwood.load(path)
+    for part in all_parts(model):
+        assert part.feature_names_in_.tolist() == NAMES
+    code, out, log = call("predict", path, table, "--quantiles", "0.1,0.5", "--survival", "3,4")
+    assert code == 0, log
+    found = pl.read_csv(io.StringIO(out))
+    assert found.columns == ["prediction", "q0.1", "q0.5", "s3", "s4"]
+    np.testing.assert_allclose(found["prediction"], model.predict(FRAME))
+    np.testing.assert_allclose(found.select("s3", "s4").to_numpy(), model.predict_survival_function(FRAME, [3.0, 4.0]))
+    code, out, log = call("evaluate", path, table)
+    assert code == 0, log
+    assert "CRPS" in out
+    for command in (("show", path), ("report", path, table, "--out", tmp_path / "page.html")):
+        code, _, log = call(*command)
+        assert code == 0, log
+
+
+def test_curves_need_no_distribution_around_them(call, table, tmp_path):
+    words = ("fit", table, *TARGET, "--model", "curves", "--distribution", "--out", tmp_path / "m.mw")
+    code, _, log = call(*words)
+    assert code == 2
+    assert "--model curves learns distributions itself" in log

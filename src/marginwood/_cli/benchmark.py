@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=list(MODELS),
         default=available_models(),
-        help="what to compare (default: all but auto)",
+        help="what to compare (default: all but mixtures)",
     )
     parser.add_argument("--cv", metavar="N", type=count, help="number of folds (default: folds.csv, or 5)")
     parser.add_argument("--out", metavar="FILE", default="benchmark.png", help="picture (default: benchmark.png)")

@@ -233,7 +233,7 @@ def _new_categories(table: Table, names: list[str], takes_categories: bool, chos
             log.info("%s: columns of text are categories: %s", table.source, ", ".join(found))
         return found
     if not takes_categories:
-        expected = "tree, forest, boosting, xgb and auto take categories"
+        expected = "tree, forest, boosting, xgb, auto and curves take categories"
         raise UsageError(f"--categories: this model takes numbers only; {expected}")
     unknown = ", ".join(repr(name) for name in chosen if name not in names)
     if unknown:

@@ -14,6 +14,7 @@ import numpy as np
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._cli.errors import UsageError
 from marginwood._ensemble.distributional import DistributionalIntervalRegressor
+from marginwood._ensemble.pool import DistributionalSuperLearner
 from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._ensemble.transformed import TransformedIntervalRegressor
 from marginwood._fitted import parts_of
@@ -87,7 +88,15 @@ MODELS: dict[str, Model] = {
     ),
     "constant": Model(IntervalDummyRegressor, IntervalDummyRegressor),
     "auto": Model(IntervalSuperLearner, IntervalSuperLearner),
+    "curves": Model(DistributionalSuperLearner, DistributionalSuperLearner),
 }
+MIXTURES = ("auto", "curves")
+
+
+MODEL_HELP = (
+    "what to train (default: tree); auto is a mixture of all models, curves one of predicted distributions, whose "
+    "medians do not suffer from rows that are open on one side"
+)
 
 
 class Option(NamedTuple):
@@ -173,7 +182,7 @@ OPTIONS = {
 def add_model(parser: argparse.ArgumentParser) -> None:
     """--model and the parameters of all models."""
     group = parser.add_argument_group("model")
-    group.add_argument("--model", choices=list(MODELS), default="tree", help="what to train (default: tree)")
+    group.add_argument("--model", choices=list(MODELS), default="tree", help=MODEL_HELP)
     group.add_argument("--loss", choices=LOSSES, help="distance to the interval, or its square")
     for name, option in OPTIONS.items():
         group.add_argument(option.flag, dest=name, type=option.kind, metavar="N", help=option.what)
@@ -206,6 +215,8 @@ def wrap(model: Any, args: argparse.Namespace, cv: Any) -> Any:
     """The model within what the options ask for; a logarithm is outermost, so that ranges are factors."""
     if args.distribution and args.ranges:
         raise UsageError("--distribution and --ranges: expected one of them")
+    if args.distribution and isinstance(model, DistributionalSuperLearner):
+        raise UsageError("--distribution: --model curves learns distributions itself")
     if args.distribution:
         model = DistributionalIntervalRegressor(model, cv=cv, n_jobs=args.n_jobs, verbose=int(not args.quiet))
     if args.ranges:
@@ -229,7 +240,7 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def available_models() -> list[str]:
     """The models whose libraries are installed."""
-    return [name for name, model in MODELS.items() if name != "auto" and find_spec(model.library) is not None]
+    return [name for name, model in MODELS.items() if name not in MIXTURES and find_spec(model.library)]
 
 
 def takes_folds(name: str) -> bool:

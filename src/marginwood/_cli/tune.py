@@ -2,7 +2,8 @@
 
 A tree chooses its loss, margin and pruning, boosting its margin and stages, and a linear model its penalty, by
 cross-validation; a forest chooses its loss and margin by out-of-bag error; xgb stops when rows held out get no better;
-auto weighs all of them. What is set is not searched.
+auto weighs all of them, and curves weighs distributions that linear models and forests predict. What is set is not
+searched.
 
 Example:
   marginwood tune train.csv --lower low --upper high --cv 10 --selection 1se --n-jobs -1 --out tree.mw
