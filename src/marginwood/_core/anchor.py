@@ -18,7 +18,7 @@ from marginwood._core.rankset import FIRST, N_SENTINELS, RIGHT, make_rank_set, r
 from marginwood._core.subsets import borrow_subsets, goes_left
 
 
-class Room(NamedTuple):
+class AnchorRoom(NamedTuple):
     """Room for the limits of a node and the two of its anchor; `limits` and `breakpoints` also serve to part them."""
 
     limits: Any
@@ -156,6 +156,6 @@ def anchor_values(nodes, subsets, X, limits, weights, loss, anchor, signs):
     values[0] = np.ldexp(nodes["value"][0], -limits.exponent)
     n_limits = len(in_order) + 2
     points = np.empty((n_limits + N_SENTINELS, 2))
-    room = Room(np.empty(n_limits, np.int32), np.empty(n_limits), points, make_rank_set(n_limits))
+    room = AnchorRoom(np.empty(n_limits, np.int32), np.empty(n_limits), points, make_rank_set(n_limits))
     _anchor(nodes, X, subsets, signs, in_order, breakpoints, weights, values, room, loss)
     nodes["value"][1:] = np.ldexp(values[1:], limits.exponent)

@@ -69,7 +69,8 @@ def _bound_line(room, n_groups, screening, loss, distances, path, price):
     running = borrow(screening.running)
     n_sums = screen.GROUP if loss.code == SQUARED else 2 * screen.GROUP
     running[:] = 0.0
-    first, last, at = path.last + 1, path.last, np.int64(0)
+    first, last = path.last + 1, path.last
+    at = np.int64(0)
     for begin in range(0, n_groups, screen.BLOCK):
         width = min(screen.BLOCK, n_groups - begin)
         for i in range(width):
@@ -190,7 +191,8 @@ def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way,
 @inner
 def _reassign(problem, scratch, options, place, node, feature, n_groups, way, best):
     """Send every group to the side that it prefers, until none changes or the cost does not fall."""
-    room, order = scratch.categories, problem.orders[feature]
+    room = scratch.categories
+    order = problem.orders[feature]
     for _ in range(MAX_ROUNDS):
         values = best.left_value, best.right_value
         if not _propose(room, order, place.start, n_groups, scratch.samples, *values, node.loss.code):
@@ -245,7 +247,8 @@ def search_groups(problem, scratch, options, place, node, feature, n_missing, wa
     path = make_path(feature, np.int64(0), stop - start, np.int64(0), np.int64(0), options.min_samples_leaf, free())
     if way == WALKING:
         path = _bound_line(room, n_groups, scratch.screen, loss, distances, path, best.cost - node.tolerance)
-    found, in_budget = best, True
+    found = best
+    in_budget = True
     if path.first > path.last and n_groups > FEW:
         return best, True
     room.chosen[:n_groups] = 0

@@ -24,7 +24,7 @@ WORD_BITS = np.int64(64)
 ONE = np.uint64(1)
 
 
-class SortedRows(NamedTuple):
+class SortedEnds(NamedTuple):
     """Intervals in the order of their lower ends; the rows that they were; and the ends of all, in order.
 
     An end is the number ``2 * i + side`` of the i-th of these intervals. Rows (-inf, inf) come last, without ends.
@@ -54,15 +54,15 @@ def make_ranges(n_rows, n_cells):
 
 def sort_rows(intervals):
     """Sort checked intervals and their ends."""
-    says_nothing = ~np.isfinite(intervals).any(axis=1)
-    n_rows = len(intervals) - np.count_nonzero(says_nothing)
+    is_uninformative = ~np.isfinite(intervals).any(axis=1)
+    n_rows = len(intervals) - np.count_nonzero(is_uninformative)
     workspace = make_workspace(len(intervals))
-    by_lower = _argsort(np.where(says_nothing, np.inf, intervals[:, 0]), workspace)
+    by_lower = _argsort(np.where(is_uninformative, np.inf, intervals[:, 0]), workspace)
     intervals = intervals[by_lower]
     by_upper = _argsort(intervals[:n_rows, 1].copy(), workspace)
     ends = np.empty(2 * n_rows, np.int32)
     _sort_ends(intervals[:n_rows], by_upper, ends)
-    return SortedRows(intervals, by_lower, ends)
+    return SortedEnds(intervals, by_lower, ends)
 
 
 def _argsort(values, workspace):

@@ -20,7 +20,7 @@ N_SUBSETS = 2 ** (FEW - 1)
 SHORT = 32
 
 
-class Room(NamedTuple):
+class GroupRoom(NamedTuple):
     """Room for the groups of one feature in a node.
 
     `starts` says where groups start in the order of the feature, counted from the start of the node, with one entry
@@ -50,7 +50,7 @@ def make_room(n_samples, n_categories):
         return None
     n_groups = min(n_samples, n_categories + 1)
     keys = np.empty(n_groups, dtype=np.uint64)
-    return Room(
+    return GroupRoom(
         arranged=np.empty(n_samples, dtype=np.int32),
         starts=np.empty(n_groups + 1, dtype=np.int64),
         sums=np.empty((n_groups, 2 * GROUP)),
@@ -72,7 +72,7 @@ def borrow_room(room):
     """The same without reference counting; None stays None."""
     if room is None:
         return None
-    return Room(
+    return GroupRoom(
         borrow(room.arranged), borrow(room.starts), borrow(room.sums), borrow(room.keys), borrow(room.values),
         borrow(room.words), borrow(room.spare_words), borrow(room.counts), borrow(room.sequence),
         borrow(room.chosen), borrow(room.proposed), borrow(room.subset_sums), borrow(room.bounds),

@@ -200,7 +200,9 @@ def grow(problem, loss, kinds, options, scratch, nodes, place, n_nodes, n_pendin
     None is pending when the tree is complete. Otherwise the first must be priced by descent, or has too many rows, and
     growth goes on from there.
     """
-    problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
+    problem = borrow_problem(problem, loss)
+    scratch = borrow_scratch(scratch)
+    nodes = borrow(nodes)
     left = right = place
     n_fresh = 1 if n_nodes == 0 else 0
     while True:
@@ -231,7 +233,9 @@ def grow(problem, loss, kinds, options, scratch, nodes, place, n_nodes, n_pendin
 @kernel
 def price_by_descent(problem, loss, kinds, options, scratch, nodes, n_pending):
     """Price the splits of the first pending node by descent; returns how many nodes are pending then."""
-    problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
+    problem = borrow_problem(problem, loss)
+    scratch = borrow_scratch(scratch)
+    nodes = borrow(nodes)
     item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
     row = nodes[item["node"]]
     weight = row["weighted_n_node_samples"]

@@ -19,7 +19,7 @@ from marginwood._core.cells import (
     take_ranges,
 )
 from marginwood._core.jit import borrow, inner, kernel
-from marginwood._core.turnbull import Scratch, certify, make_scratch, maximise
+from marginwood._core.turnbull import NpmleScratch, certify, make_scratch, maximise
 
 MOST_ROUNDS = 2_000
 # A row that weighs less than this share of its query counts as absent.
@@ -36,7 +36,7 @@ class Queries(NamedTuple):
     weights: np.ndarray
 
 
-class Room(NamedTuple):
+class QueryRoom(NamedTuple):
     """Room for one query: over all rows, over the rows of the query, and over its cells."""
 
     places: np.ndarray
@@ -49,7 +49,7 @@ class Room(NamedTuple):
     last_seen: np.ndarray
     found: Ranges
     merged: Ranges
-    scratch: Scratch
+    scratch: NpmleScratch
 
 
 class Answers(NamedTuple):
@@ -75,7 +75,7 @@ def make_room(training, n_touched):
     """Room for queries of at most `n_touched` rows."""
     places = np.empty(training.intervals.shape, np.int32)
     find_places(training, places)
-    return Room(
+    return QueryRoom(
         places=places,
         marks=np.zeros(len(training.ends) // WORD_BITS + 1, np.uint64),
         total_weight=np.zeros(len(places)),

@@ -10,7 +10,7 @@ import numpy as np
 from marginwood._core import hinge, rankset
 from marginwood._core.categories import CATEGORIES, search_groups
 from marginwood._core.frontier import Frontier
-from marginwood._core.groups import Room
+from marginwood._core.groups import GroupRoom
 from marginwood._core.hinge import SQUARED, Loss, Minimum
 from marginwood._core.jit import Constant, folded, inner
 from marginwood._core.nodes import NO_FEATURE
@@ -86,7 +86,7 @@ class Scratch(NamedTuple):
     features: np.ndarray
     random: np.ndarray
     screen: Screen
-    categories: Room
+    categories: GroupRoom | None
     frontier: Frontier
 
 

@@ -96,7 +96,10 @@ def is_allowed(effect, left, right):
 @inner
 def sweep(order, samples, ranks, points, loss, full, path, bounds, best, tolerance):
     """The better of `best` and the splits of one feature; and whether the walking budget held."""
-    order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
+    order = borrow(order)
+    samples = borrow(samples)
+    ranks = borrow(ranks)
+    points = borrow(points)
     bounds = borrow(bounds)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
@@ -155,7 +158,10 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
 @inner
 def sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance):
     """The same as `sweep` in O(n log n), wherever the minimum goes and whatever the weights span."""
-    order, samples, ranks, points = borrow(order), borrow(samples), borrow(ranks), borrow(points)
+    order = borrow(order)
+    samples = borrow(samples)
+    ranks = borrow(ranks)
+    points = borrow(points)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     left_sums, right_sums = descent.make_sums(n_ranks), descent.make_sums(n_ranks)

@@ -69,7 +69,10 @@ def list_subsets(nodes, X, orders, n_categories):
 
 @kernel
 def _list_subsets(nodes, X, orders, n_categories, offsets, codes):
-    nodes, X, orders, codes = borrow(nodes), borrow(X), borrow(orders), borrow(codes)
+    nodes = borrow(nodes)
+    X = borrow(X)
+    orders = borrow(orders)
+    codes = borrow(codes)
     starts = np.zeros(nodes.shape[0], dtype=np.int64)
     words = np.zeros((n_categories.max() >> 6) + 1, dtype=np.uint64)
     n_subsets = 0

@@ -30,7 +30,7 @@ ROUNDING = 1e-12
 SLACK = 0.5
 
 
-class Scratch(NamedTuple):
+class NpmleScratch(NamedTuple):
     """Room for one problem: arrays over the boundaries of cells, and the ranges of the reduced problem."""
 
     cumulative: np.ndarray
@@ -54,7 +54,7 @@ def make_scratch(n_rows, n_cells):
     last_seen = np.empty(size, np.int32)
     cumulative = np.empty((size, 2))
     arrays = (cumulative, slope, curvature, level, heft, count, trial, saved, last_seen, reduced_mass)
-    return Scratch(*arrays, make_ranges(n_rows, n_cells))
+    return NpmleScratch(*arrays, make_ranges(n_rows, n_cells))
 
 
 @inner

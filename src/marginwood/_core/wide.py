@@ -52,7 +52,9 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
     Returns what is known of the node, and how many features were found, with their numbers of missing values; none if
     the node is to stay a leaf.
     """
-    problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
+    problem = borrow_problem(problem, loss)
+    scratch = borrow_scratch(scratch)
+    nodes = borrow(nodes)
     centre, reach, best = open_place(problem, scratch, place)
     write(nodes[place.node], place, best)
     node = prepare(problem, scratch, place, centre, reach, best)
@@ -68,7 +70,8 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
             feature = draw(scratch.features, scratch.random, i) if options.max_features < n_features else i
             n_missing = varying(problem, place, feature)
             if n_missing >= 0:
-                found[n_found, 0], found[n_found, 1] = feature, n_missing
+                found[n_found, 0] = feature
+                found[n_found, 1] = n_missing
                 n_found += 1
     slacks = node.loss.weight_slack, node.loss.total_slack, node.loss.least, node.loss.reach
     opened = Opened(best, slacks, node.minimum, node.centre, node.tolerance, node.is_wide, distances)
@@ -91,7 +94,9 @@ def try_paths(problem, loss, kinds, options, scratch, place, opened, keys, least
     A path whose least price is known, and no NaN, is passed over where `search` would find that no split of it can be
     better: the split is the same, to the last bit.
     """
-    problem, scratch, node = borrow_problem(problem, loss), borrow_scratch(scratch), _node_of(opened, loss)
+    problem = borrow_problem(problem, loss)
+    scratch = borrow_scratch(scratch)
+    node = _node_of(opened, loss)
     for i in range(keys.shape[0]):
         if least[i] >= best.cost - node.tolerance:
             continue
@@ -112,7 +117,9 @@ def push_node(options, scratch, place, opened, split, n_pending):
 @filling
 def divide_node(problem, loss, options, scratch, nodes, n_nodes, n_pending):
     """Carry out the split of the first pending node, but for the orders; returns what `divide` does."""
-    problem, scratch, nodes = borrow_problem(problem, loss), borrow_scratch(scratch), borrow(nodes)
+    problem = borrow_problem(problem, loss)
+    scratch = borrow_scratch(scratch)
+    nodes = borrow(nodes)
     item = scratch.frontier.pending[frontier.pop(scratch.frontier, n_pending)]
     return divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
 

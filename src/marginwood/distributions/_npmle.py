@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from marginwood._core import cells
-from marginwood._core.turnbull import Scratch, certify, make_scratch, maximise
+from marginwood._core.turnbull import NpmleScratch, certify, make_scratch, maximise
+from marginwood._mistakes import warn_of_events
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution
@@ -84,6 +85,7 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     intervals = check_intervals(y)
     weight = check_sample_weight(sample_weight, len(intervals))
     check_informative(intervals, weight)
+    warn_of_events(intervals)
     intervals, weight = _leave_out(intervals, weight)
     total = float(weight.sum())
     support, ranges = make_problem(intervals, weight / total)
@@ -127,7 +129,7 @@ def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray,
     return support[:n_cells], cells.take_ranges(merged, n_merged)
 
 
-def _solve(ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: Scratch) -> tuple[FloatArray, float]:
+def _solve(ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: NpmleScratch) -> tuple[FloatArray, float]:
     """Masses of the cells, and the certificate as a mean over the rows."""
     mass = np.full(n_cells, 1.0 / n_cells)
     is_one_cell = ranges.stop == ranges.first + 1

@@ -10,28 +10,28 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginwood._core.cells import SortedRows, sort_rows
-from marginwood._core.queries import Answers, Queries, Room, estimate_queries, make_room
+from marginwood._core.cells import SortedEnds, sort_rows
+from marginwood._core.queries import Answers, Queries, QueryRoom, estimate_queries, make_room
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._steps import IntervalDistribution, concatenate
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["SortedRows", "concatenate", "sort_rows", "weighted_turnbull"]
+__all__ = ["SortedEnds", "concatenate", "sort_rows", "weighted_turnbull"]
 
 # How many entries of queries are answered at once; the room for their answers grows with it.
 BLOCK_ENTRIES = 2**20
 
 
 def weighted_turnbull(
-    training: SortedRows, offsets: IntArray, rows: IntArray, weights: FloatArray, *, tol: float = 1e-3
+    training: SortedEnds, offsets: IntArray, rows: IntArray, weights: FloatArray, *, tol: float = 1e-3
 ) -> IntervalDistribution:
     """Estimate one distribution for each query.
 
     Parameters
     ----------
-    training : SortedRows
+    training : SortedEnds
         What `sort_rows` makes of checked intervals.
     offsets : ndarray of shape (n_queries + 1,)
         Query i has the entries from ``offsets[i]`` to ``offsets[i + 1]`` of `rows` and `weights`.
@@ -80,7 +80,7 @@ def _blocks(offsets: IntArray) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _answer(training: SortedRows, queries: Queries, tol: float, room: Room) -> Answers:
+def _answer(training: SortedEnds, queries: Queries, tol: float, room: QueryRoom) -> Answers:
     """Answer a block of queries."""
     n_queries = len(queries.offsets) - 1
     most = len(queries.rows) + n_queries
