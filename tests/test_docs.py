@@ -15,6 +15,7 @@ ROOT = DOCS.parent
 PAGES = [page for page in find_pages() if page.name != "README.md"]
 STORIES = sorted((ROOT / "examples").glob("plot_*.py"))
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
+INCLUDE = re.compile(r"```\{include\} (\S+)\n(.*?)```", re.DOTALL)
 PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
 # Pages that Sphinx makes.
 GENERATED = {"stories/index", "stories/plot_penalty", "api"}
@@ -48,6 +49,16 @@ def test_a_page_prints_what_it_says_and_draws_small_pictures(page, tmp_path):
             drawn = tmp_path / block.picture
             assert size_of(drawn) == size_of(page.parent / block.picture)
             assert drawn.stat().st_size < 100_000
+
+
+def test_parts_of_other_files_are_found_where_pages_include_them():
+    found = []
+    for page in PAGES:
+        for path, options in INCLUDE.findall(page.read_text(encoding="utf-8")):
+            text = (page.parent / path).read_text(encoding="utf-8")
+            found += [text.count(marker) for marker in re.findall(r':(?:start-after|end-before): "(.*)"', options)]
+    assert found == [1] * len(found)
+    assert found
 
 
 @pytest.mark.parametrize("page", find_pages(), ids=name_of)
