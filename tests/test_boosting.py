@@ -21,6 +21,7 @@ from marginwood import (
     L1IntervalRegression,
     L1IntervalRegressionCV,
     MaxMarginIntervalBoosting,
+    MaxMarginIntervalBoostingCV,
     MaxMarginIntervalTree,
     load,
     save,
@@ -368,3 +369,10 @@ def test_a_model_before_the_trees_is_not_exported_as_trees():
     assert read(model).ensemble is None
     with pytest.raises((TypeError, ValueError), match="MaxMarginIntervalBoosting"):
         to_sql(model)
+
+
+@pytest.mark.parametrize("init", ["linear", L1IntervalRegression, 0.0], ids=["a name", "a class", "a number"])
+@pytest.mark.parametrize("kind", [MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV])
+def test_an_init_that_is_no_model_is_refused_by_name(kind, init):
+    with pytest.raises(TypeError, match="init: expected an estimator with fit and predict or None, got"):
+        kind(5, init=init).fit(X, y)

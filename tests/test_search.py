@@ -491,6 +491,9 @@ def test_boosting_tries_depths_and_shares_of_the_features_unless_they_are_given(
     given = MaxMarginIntervalBoostingCV(3, max_depth=1, max_features=None, **settings).fit(X, y)
     assert given.best_params_.keys() == {"loss", "margin", "n_estimators"}
     assert given.best_estimator_.max_depth == 1
+    drawn = MaxMarginIntervalBoostingCV(3, max_depth=1, max_features=None, subsample="auto", **settings).fit(X, y)
+    assert set(drawn.cv_results_["param_subsample"]) == {0.5, 1.0}
+    assert drawn.best_estimator_.subsample == drawn.best_params_["subsample"]
 
 
 def test_boosting_is_searched_behind_a_first_model():

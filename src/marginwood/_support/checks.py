@@ -47,8 +47,11 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
         raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
-def check_model(name: str, model: Any) -> None:
-    """Raise unless an argument is an estimator, fitted or not, with fit and predict."""
+def check_model(name: str, model: Any, *, or_none: bool = False) -> None:
+    """Raise unless an argument is an estimator, fitted or not, with fit and predict, or None where that is allowed."""
+    if or_none and model is None:
+        return
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict")):
         found = f"the class {model.__name__}; call it" if isinstance(model, type) else repr(model)[:80]
-        raise TypeError(f"{name}: expected an estimator with fit and predict, got {found}.")
+        otherwise = " or None" if or_none else ""
+        raise TypeError(f"{name}: expected an estimator with fit and predict{otherwise}, got {found}.")

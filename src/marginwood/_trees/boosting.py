@@ -21,7 +21,7 @@ from marginwood._base import (
 )
 from marginwood._categories import count_categories
 from marginwood._effects import effects_of
-from marginwood._support.checks import check_choice, check_count, check_number, check_positive
+from marginwood._support.checks import check_choice, check_count, check_model, check_number, check_positive
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows, make_team
@@ -301,6 +301,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             check_choice("margin", self.margin, [AUTO])
             margin = 0.0
         check_early_stopping(self.n_iter_no_change, self.validation_fraction)
+        check_model("init", self.init, or_none=True)
         check_count("n_estimators", self.n_estimators, 1)
         check_positive("learning_rate", self.learning_rate)
         check_number("subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1)

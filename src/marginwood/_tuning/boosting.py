@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
-from marginwood._support.checks import check_count
+from marginwood._support.checks import check_count, check_model
 from marginwood._support.hints import hint
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._tuning.estimator import EnsembleSearchCV
@@ -25,6 +25,7 @@ AUTO = "auto"
 # What is tried of parameters that are "auto".
 DEPTHS = (2, 4)
 SHARES = (None, 1 / 3)
+ROW_SHARES = (0.5, 1.0)
 
 
 class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
@@ -56,8 +57,9 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         Fewest samples of a leaf; a float is a share of the tree's rows.
     max_features : int, float, {"sqrt", "log2", "auto"} or None, default="auto"
         How many features to try in each node, drawn at random; None for all, "auto" to try all and a third of them.
-    subsample : float, default=0.5
-        Share of the rows that each stage draws, without replacement.
+    subsample : float or "auto", default=0.5
+        Share of the rows that each stage draws, without replacement; "auto" to try a half and all, which doubles the
+        time of the search.
     anchor : float, default=0.0
         Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
         of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
@@ -145,7 +147,7 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
         max_features: int | float | str | None = AUTO,
-        subsample: float = 0.5,
+        subsample: float | str = 0.5,
         anchor: float = 0.0,
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
@@ -191,7 +193,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         n_stages = check_count("n_estimators", self.n_estimators, 1)
         axes: dict[str, Sequence[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
         given: dict[str, Any] = {}
-        for name, tried in (("max_depth", DEPTHS), ("max_features", SHARES)):
+        check_model("init", self.init, or_none=True)
+        for name, tried in (("max_depth", DEPTHS), ("max_features", SHARES), ("subsample", ROW_SHARES)):
             value = getattr(self, name)
             if isinstance(value, str) and value == AUTO:
                 axes[name] = tried
@@ -202,7 +205,6 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
             learning_rate=self.learning_rate,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
-            subsample=self.subsample,
             anchor=self.anchor,
             init=self.init,
             n_iter_no_change=self.n_iter_no_change,
