@@ -8,6 +8,7 @@ import pytest
 
 import marginwood
 from marginwood._ensemble import superlearner
+from marginwood.losses import optimal_constant
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +98,46 @@ def test_a_mixture_takes_columns_of_text(call, grades, tmp_path, monkeypatch):
     assert code == 0, log
     code, _, log = call("evaluate", file, grades)
     assert code == 0, log
+
+
+def test_a_benchmark_takes_columns_of_text_and_leaves_out_what_cannot(call, grades, tmp_path):
+    words = ("benchmark", grades, "--lower", "lo", "--upper", "up", "--cv", "2", "--out", tmp_path / "b.png")
+    code, out, log = call(*words, "--models", "tree", "constant")
+    assert code == 0, log
+    assert "columns of text are categories: grade" in log
+    tree, constant = (float(line.split()[1]) for line in out.splitlines()[1:])
+    assert tree < 0.2 * constant
+    code, _, log = call(*words, "--models", "linear", "constant")
+    assert code == 1
+    assert "linear cannot use categories (grade); leave linear out of --models, or columns out by --drop" in log
+
+
+def test_a_benchmark_without_chosen_models_says_which_it_leaves_out(call, grades, tmp_path, monkeypatch):
+    monkeypatch.setattr("marginwood._cli.benchmark.available_models", lambda: ["linear", "constant"])
+    words = ("benchmark", grades, "--lower", "lo", "--upper", "up", "--cv", "2", "--out", tmp_path / "b.png")
+    code, out, log = call(*words, "--categories", "grade", "site")
+    assert code == 0, log
+    assert "linear cannot use categories (grade, site), and is left out" in log
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["constant"]
+
+
+def test_a_benchmark_weighs_rows_and_keeps_groups_whole(call, grades, tmp_path):
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, 90)
+    frame = pl.read_csv(grades).with_columns(w=weight)
+    frame.write_csv(tmp_path / "weighted.csv")
+    options = ("--lower", "lo", "--upper", "up", "--groups", "site", "--weight", "w", "--out", tmp_path / "b.png")
+    words = ("benchmark", tmp_path / "weighted.csv", *options, "--models", "constant", "tree", "--cv")
+    code, out, log = call(*words, "3")
+    assert code == 0, log
+    y = frame[["lo", "up"]].to_numpy()
+    errors = []
+    for site in (1, 2, 3):
+        tested = (frame["site"] == site).to_numpy()
+        constant = optimal_constant(y[~tested], sample_weight=weight[~tested]).value
+        predicted = np.full(tested.sum(), constant)
+        error = marginwood.interval_mean_squared_error(y[tested], predicted, sample_weight=weight[tested])
+        errors.append(error)
+    assert float(out.splitlines()[1].split()[1]) == pytest.approx(np.mean(errors), rel=1e-3)
+    code, _, log = call(*words, "2")
+    assert code == 1
+    assert "--groups: expected at least two groups" in log

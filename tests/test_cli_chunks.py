@@ -55,7 +55,11 @@ def test_what_cannot_be_read_in_chunks_is_told(call, tmp_path):
         ((data, "--model", "xgb", "--chunk-rows", "5"), 2, "name the target's columns"),
         (("-", *TARGET, "--chunk-rows", "5"), 2, "--chunk-rows: expected a Parquet file, got -"),
         ((table, *TARGET, "--chunk-rows", "5"), 1, "--chunk-rows expected a Parquet file"),
-        ((data, *TARGET, "--chunk-rows", "5"), 1, "column 'id'"),
+        (
+            (data, *TARGET, "--chunk-rows", "5", "--categories", "ward"),
+            2,
+            "--categories: expected columns to learn from",
+        ),
         (
             (data, "--lower", "high", "--upper", "low", "--model", "xgb", "--drop", "id", "--chunk-rows", "5"),
             1,
@@ -112,6 +116,28 @@ def test_chunks_may_have_weights(call, tmp_path):
     assert chunked.feature_names_in_.tolist() == ["x0", "x1", "x2"]
     frame = pl.read_parquet(data).select("x0", "x1", "x2")
     np.testing.assert_allclose(chunked.predict(frame), whole.predict(frame), atol=1e-5)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_chunks_may_have_categories(call, tmp_path, named):
+    data = write(tmp_path / "rows.parquet", 200, 3, digits=1)
+    rows = np.arange(200)
+    # Each chunk of 70 rows has labels that no other has.
+    ward = [f"ward {row // 10}" for row in rows]
+    frame = pl.read_parquet(data).drop("id").with_columns(ward=pl.Series(ward), site=pl.Series(rows % 3))
+    frame = frame.with_columns(low=pl.col("low") + 3.0 * (rows // 10 % 2), high=pl.col("high") + 3.0 * (rows // 10 % 2))
+    frame.write_parquet(data)
+    options = (*TARGET, "--n-estimators", "5", "--seed", "1", *(("--categories", "ward", "site") if named else ()))
+    code, _, log = call("fit", data, *options, "--chunk-rows", 70, "--out", tmp_path / "chunks.mw")
+    assert code == 0, log
+    assert log.count("columns of text are categories: ward") == int(not named)
+    assert call("fit", data, *options, "--out", tmp_path / "whole.mw")[0] == 0
+    chunked, whole = (marginwood.load(tmp_path / f"{name}.mw") for name in ("chunks", "whole"))
+    assert chunked.categories_ == whole.categories_
+    assert [len(labels or []) for labels in chunked.categories_] == [0, 0, 0, 20, 3 if named else 0]
+    features = frame.drop("low", "high")
+    np.testing.assert_allclose(chunked.predict(features), whole.predict(features), atol=1e-5)
+    assert call("evaluate", tmp_path / "chunks.mw", data)[0] == 0
 
 
 def test_the_model_of_a_file_knows_its_class(call, tmp_path):

@@ -64,6 +64,36 @@ def test_chunks_may_be_sparse_or_named_and_hold_missing_and_infinite_cells():
     np.testing.assert_allclose(named.predict(frame), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("words", [False, True], ids=["categories", "words"])
+def test_a_feature_has_the_categories_of_all_chunks(words):
+    pandas = pytest.importorskip("pandas", reason="pandas is optional")
+    letters = np.array(list("dbcae"))[(10 * X[:, 2] % 5).astype(int)]
+    letters[0], letters[1:300] = "z", "d"  # of these chunks, each has a single category
+    frame = pandas.DataFrame({"a": X[:, 0], "letter": letters.astype(object), "site": (10 * X[:, 3]).astype(int)})
+    frame.loc[::7, "letter"] = None
+    if not words:
+        frame["letter"] = frame["letter"].astype("category")
+    target = y + 3.0 * np.isin(letters, ["b", "e"])[:, np.newaxis] + (frame["site"].to_numpy() % 2)[:, np.newaxis]
+    parameters = {"categorical_features": ["letter", "site"], "max_depth": 4}
+    model = regressor(**parameters).fit_chunks(chunks(frame, target))
+    whole = regressor(**parameters).fit(frame, target)
+    assert model.categories_ == whole.categories_
+    assert model.booster_.feature_types == ["q", "c", "c"]
+    np.testing.assert_allclose(model.predict(frame), whole.predict(frame), atol=1e-5)
+
+
+def test_sparse_rows_have_no_categories_even_after_rows_that_had_some():
+    pandas = pytest.importorskip("pandas", reason="pandas is optional")
+    frame = pandas.DataFrame({"a": X[:, 0], "b": pandas.Categorical(X[:, 1])})
+    model = regressor().fit(frame, y)
+    assert model.fit(sparse.csr_array(X[:, :2]), y).categories_ is None
+    assert model.fit(frame, y).fit_chunks(chunks(sparse.csr_array(X[:, :2]), y)).categories_ is None
+    model = regressor(categorical_features=[1])
+    for fit in (lambda: model.fit(sparse.csr_array(X), y), lambda: model.fit_chunks(chunks(sparse.csr_array(X), y))):
+        with pytest.raises(ValueError, match="categorical_features: a sparse matrix holds numbers only; expected None"):
+            fit()
+
+
 def test_early_stopping_on_validation_data():
     parameters = {"n_estimators": 200, "n_iter_no_change": 3, "learning_rate": 0.5}
     model = regressor(**parameters).fit_chunks(chunks(X, y), X_val=X[:300], y_val=-y[:300, ::-1])

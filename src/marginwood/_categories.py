@@ -27,7 +27,15 @@ from sklearn.utils import check_array
 from marginwood._support.checks import is_integer
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Categories", "Encoded", "categorical_columns", "count_categories", "encode_features", "find_categories"]
+__all__ = [
+    "Categories",
+    "Encoded",
+    "categorical_columns",
+    "count_categories",
+    "encode_features",
+    "find_categories",
+    "join_categories",
+]
 
 Categories = list[list[Any] | None]
 EXPECTED = '"from_dtype", names or indices of features, a mask with an entry per feature, or None'
@@ -67,6 +75,17 @@ def find_categories(X: Any, categorical_features: Any) -> Categories | None:
         return None
     X = X if hasattr(X, "columns") else _as_array(X)
     return [_labels(_column(X, idx)) if idx in chosen else None for idx in range(X.shape[1])]
+
+
+def join_categories(first: Categories, second: Categories) -> Categories:
+    """The categories of two parts of the same rows: labels that only the second has make all of them ascend."""
+    joined: Categories = []
+    for labels, others in zip(first, second, strict=True):
+        if labels is None or others is None or set(others) <= set(labels):
+            joined.append(labels if labels is not None else others)
+        else:
+            joined.append(_ascending({*labels, *others}))
+    return joined
 
 
 def encode_features(X: Any, categories: Categories) -> FloatArray:
@@ -173,7 +192,12 @@ def _labels(column: Any) -> list[Any]:
     found, places = _distinct(column)
     is_present = np.bincount(places, minlength=len(found) + 1)[:-1] > 0
     present = [label for label, is_there in zip(found, is_present, strict=True) if is_there]
-    return sorted(set(present), key=lambda label: (isinstance(label, str), label))
+    return _ascending(set(present))
+
+
+def _ascending(labels: set[Any]) -> list[Any]:
+    """Labels in order, numbers before texts."""
+    return sorted(labels, key=lambda label: (isinstance(label, str), label))
 
 
 def _distinct(column: Any) -> tuple[list[Any], IntArray]:

@@ -1,7 +1,7 @@
 """Compare tree, forest, boosting, linear model, XGBoost and constant on your data by cross-validation.
 
 Each model is tuned on the training folds, as by marginwood tune. If the data are a folder with a folds.csv, these are
-the folds. Prints a table and saves a picture.
+the folds. --groups are kept whole in all other folds, those of tuning included. Prints a table and saves a picture.
 
 Example:
   marginwood benchmark train.csv --lower low --upper high --cv 5 --out benchmark.png
@@ -17,10 +17,32 @@ import time
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupKFold
+from sklearn.utils import _safe_indexing
 
-from marginwood._cli.data import Data, add_data, add_features, add_target, read_data
+from marginwood._categories import categorical_columns
+from marginwood._cli.data import (
+    Data,
+    add_categories,
+    add_data,
+    add_features,
+    add_rows,
+    add_target,
+    read_data,
+    takes_categories,
+)
 from marginwood._cli.errors import DataError
-from marginwood._cli.models import MODELS, available_models, count, fit_model, jobs, make_tuned
+from marginwood._cli.models import (
+    MODELS,
+    N_FOLDS,
+    available_models,
+    count,
+    fit_model,
+    jobs,
+    make_model,
+    make_tuned,
+    takes_folds,
+)
 from marginwood._support.extras import install_hint
 from marginwood._support.files import check_place, write_whole
 from marginwood._tuning.selection import spread
@@ -50,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--models",
         nargs="+",
         choices=list(MODELS),
-        default=available_models(),
         help="what to compare (default: all but mixtures)",
     )
     parser.add_argument("--cv", metavar="N", type=count, help="number of folds (default: folds.csv, or 5)")
@@ -58,14 +79,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n-jobs", metavar="N", type=jobs, help="number of threads, -1 for one per processor")
     add_target(parser)
     add_features(parser)
+    add_categories(parser)
+    add_rows(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Read, score every model on every fold, print the table, save the picture."""
     check_place(args.out)
-    data = read_data(args)
+    data = read_data(args, make_model("tree", {}))
+    models = _models(data, args.models)
     splits = _splits(data, args.cv)
-    results = {name: _score(name, data, splits, args.n_jobs) for name in args.models}
+    results = {name: _score(name, data, splits, args.n_jobs) for name in models}
     names = [*METRICS, "seconds"]
     print(f"{'':10}" + "".join(f"{name:>12}" for name in ["MSE", "+-", *names[1:]]))
     for model, scores in results.items():
@@ -87,21 +111,56 @@ def _splits(data: Data, n_folds: int | None) -> list[Any]:
         if len(numbers) < 2:
             raise DataError(f"{data.source}: folds.csv has a single fold")
         return [(np.flatnonzero(data.folds != fold), np.flatnonzero(data.folds == fold)) for fold in numbers]
-    return list(CensoringStratifiedKFold(n_folds or 5).split(data.X, data.y))
+    rows = np.empty((len(data.y), 0))
+    if data.groups is None:
+        return list(CensoringStratifiedKFold(n_folds or N_FOLDS).split(rows, data.y))
+    folds = GroupKFold(n_folds) if n_folds else _group_folds(data.source, data.groups)
+    return list(folds.split(rows, data.y, data.groups))
+
+
+def _models(data: Data, chosen: list[str] | None) -> list[str]:
+    """The models to compare: the chosen ones, or all that take the features."""
+    models = chosen or available_models()
+    columns = [data.names[idx] for idx in categorical_columns(data.X)]
+    # A constant never looks at the features.
+    numbers = [name for name in models if name != "constant" and not takes_categories(make_tuned(name, {}))]
+    refused = numbers if columns else []
+    if not refused:
+        return models
+    reason = f"{', '.join(refused)} cannot use categories ({', '.join(columns)})"
+    if chosen:
+        raise DataError(f"{data.source}: {reason}; leave {refused[0]} out of --models, or columns out by --drop")
+    log.warning("%s: %s, and is left out", data.source, reason)
+    return [name for name in models if name not in refused]
 
 
 def _score(name: str, data: Data, splits: list[Any], n_jobs: int | None) -> FloatArray:
     """All metrics of a model and the seconds of its training, one row per fold."""
     scores = np.empty((len(splits), len(METRICS) + 1))
+    X = np.zeros((len(data.y), len(data.names))) if name == "constant" else data.X
+    by_groups = data.groups is not None and takes_folds(name)
     for fold, (train, test) in enumerate(splits):
-        model = make_tuned(name, {}, n_jobs=n_jobs)
+        columns = {"sample_weight": data.weight, "groups": data.groups if by_groups else None}
+        given = {key: column[train] for key, column in columns.items() if column is not None}
+        chosen = {"cv": _group_folds(data.source, given["groups"])} if by_groups else {}
+        model = make_tuned(name, chosen, n_jobs=n_jobs)
         start = time.perf_counter()
-        fit_model(model, data.X[train], data.y[train], data.names)
+        fit_model(model, _safe_indexing(X, train), data.y[train], data.names, **given)
         seconds = time.perf_counter() - start
-        prediction = model.predict(data.X[test])
-        scores[fold] = [*(metric(data.y[test], prediction) for metric in METRICS.values()), seconds]
+        prediction = model.predict(_safe_indexing(X, test))
+        weight = None if data.weight is None else data.weight[test]
+        errors = [metric(data.y[test], prediction, sample_weight=weight) for metric in METRICS.values()]
+        scores[fold] = [*errors, seconds]
         log.info("%s: fold %d of %d, MSE %.4g", name, fold + 1, len(splits), scores[fold, 0])
     return scores
+
+
+def _group_folds(source: str, groups: Any) -> GroupKFold:
+    """Folds that keep groups whole, as many as there can be."""
+    n_groups = len(np.unique(groups))
+    if n_groups < 2:
+        raise DataError(f"{source}: --groups: expected at least two groups in the rows to split, got one; raise --cv")
+    return GroupKFold(min(N_FOLDS, n_groups))
 
 
 def _draw(errors: dict[str, FloatArray], path: str) -> bytes:

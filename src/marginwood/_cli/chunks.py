@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from marginwood._cli.data import TEXT_HINT, count_kinds, feature_names, name_kinds, named_target, read_target
+from marginwood._cli.data import (
+    TEXT_HINT,
+    choose_categories,
+    count_kinds,
+    feature_names,
+    name_kinds,
+    named_target,
+    read_target,
+)
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import name_features
 from marginwood._cli.tables import PARQUET, Table, first_line, polars
@@ -49,7 +57,9 @@ class ChunkedFile:
         self._frame, self._columns, self.n_rows = _scan(args.data)
         if not self.n_rows:
             raise DataError(f"{self.source}: no rows")
-        self.names = feature_names(args, self._table(0), {*self.target.values(), self.weight})
+        first = self._table(0)
+        self.names = feature_names(args, first, {*self.target.values(), self.weight})
+        self._categories = choose_categories(first, self.names, True, args.categories)
         self.kinds: Counter[str] = Counter()
 
     def _table(self, start: int) -> Table:
@@ -62,7 +72,7 @@ class ChunkedFile:
         where = f"{self.source}, rows from {start} on"
         return Table(where if start else self.source, self._columns, frame)
 
-    def chunks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
+    def chunks(self) -> Iterator[tuple[Any, FloatArray, FloatArray | None]]:
         """Features, intervals and weights, chunk by chunk; counts the kinds of censoring."""
         kinds: Counter[str] = Counter()
         for start in range(0, self.n_rows, self._n_chunk):
@@ -70,8 +80,14 @@ class ChunkedFile:
             y = read_target(table, self.target)
             kinds.update(count_kinds(y))
             weight = table.numbers([self.weight]).ravel() if self.weight else None
-            yield table.numbers(self.names, TEXT_HINT), y, weight
+            yield self._features(table), y, weight
         self.kinds = kinds
+
+    def _features(self, table: Table) -> Any:
+        """Numbers, or a frame if there are categories; the first chunk has said which columns hold them."""
+        if self._categories:
+            return table.labelled(self.names, self._categories)
+        return table.numbers(self.names, TEXT_HINT)
 
     def notes(self) -> dict[str, Any]:
         """What a model file says about the data that it was trained on."""

@@ -37,6 +37,7 @@ __all__ = [
     "add_keep",
     "add_rows",
     "add_target",
+    "choose_categories",
     "count_kinds",
     "feature_names",
     "name_kinds",
@@ -46,6 +47,7 @@ __all__ = [
     "read_data_for",
     "read_features",
     "read_target",
+    "takes_categories",
 ]
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
@@ -213,26 +215,32 @@ def read_features(table: Table, names: list[str], model: Any, chosen: list[str] 
     parts = () if model is None else (model, *model.get_params().values())
     if any(isinstance(part, Pipeline) for part in parts):
         return table.columns(names)
-    takes_categories = any(hasattr(part, "categorical_features") or isinstance(part, FiniteMixin) for part in parts)
+    knows_categories = model is not None and takes_categories(model)
     if not hasattr(model, "n_features_in_"):
-        categories = _new_categories(table, names, takes_categories, chosen)
+        categories = choose_categories(table, names, knows_categories, chosen)
     elif hasattr(model, "categories_"):
         known = dict(zip(names, model.categories_ or [None] * len(names), strict=True))
         # Labels that are all numbers were numbers in the training data, too.
         categories = [name for name, labels in known.items() if any(isinstance(label, str) for label in labels or [])]
     else:
-        categories = table.text_columns(names) if takes_categories else []
+        categories = table.text_columns(names) if knows_categories else []
     return table.labelled(names, categories) if categories else table.numbers(names, TEXT_HINT)
 
 
-def _new_categories(table: Table, names: list[str], takes_categories: bool, chosen: list[str] | None) -> list[str]:
+def takes_categories(model: Any) -> bool:
+    """Whether a model, or one inside it, takes categories."""
+    parts = (model, *model.get_params().values())
+    return any(hasattr(part, "categorical_features") or isinstance(part, FiniteMixin) for part in parts)
+
+
+def choose_categories(table: Table, names: list[str], knows_categories: bool, chosen: list[str] | None) -> list[str]:
     """The columns that a model is to take as categories: the chosen ones, or those of text."""
     if chosen is None:
-        found = table.text_columns(names) if takes_categories else []
+        found = table.text_columns(names) if knows_categories else []
         if found:
             log.info("%s: columns of text are categories: %s", table.source, ", ".join(found))
         return found
-    if not takes_categories:
+    if not knows_categories:
         expected = "tree, forest, boosting, xgb, auto and curves take categories"
         raise UsageError(f"--categories: this model takes numbers only; {expected}")
     unknown = ", ".join(repr(name) for name in chosen if name not in names)

@@ -1,7 +1,7 @@
 """Rows that come in chunks, for data larger than memory.
 
-Chunks are read several times: once here, to check them and to keep bounds and weights, 12 bytes per row, then by
-XGBoost, which writes the bins of their features to files and reads those files in every round.
+Chunks are read several times: once here, to check them, to find all categories and to keep bounds and weights, 12
+bytes per row, then by XGBoost, which writes the bins of their features to files and reads those files in every round.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from marginwood._base import check_features, check_lengths
+from marginwood._categories import find_categories, join_categories
 from marginwood._support.arrays import as_numbers
+from marginwood._support.tables import as_known_table
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
 from marginwood.xgb._arrays import Bounds, is_on_device, to_host
 from marginwood.xgb._boosters import import_xgboost
-from marginwood.xgb._data import Sample, as_features, device_features, evenly, make_bounds
+from marginwood.xgb._data import Sample, as_features, device_features, evenly, make_bounds, no_categories
 
 __all__ = ["ChunkedRows"]
 
@@ -32,7 +34,7 @@ class ChunkedRows:
     Parameters
     ----------
     estimator : estimator
-        It learns the names and the number of the features.
+        It learns the names, the number and the categories of the features.
     chunks : callable or iterable
         What gives the chunks, each time it is asked.
     """
@@ -62,6 +64,8 @@ class ChunkedRows:
             raise TypeError(f"{EXPECTED}, got {type(chunk).__name__}.")
         X, y, *rest = chunk
         intervals = check_intervals(to_host(y))
+        if not reset:
+            self._find_more_categories(X)
         n_rows = self._features(X, reset=reset).shape[0]
         check_lengths(n_rows, len(intervals))
         weight: FloatArray = np.ones(n_rows)
@@ -73,9 +77,20 @@ class ChunkedRows:
             )
         return make_bounds(intervals, weight)
 
+    def _find_more_categories(self, X: Any) -> None:
+        """Join the categories of a chunk to those of the chunks before it."""
+        estimator = self._estimator
+        if estimator.categories_ is None or is_on_device(X) or issparse(X):
+            return
+        found = find_categories(as_known_table(X, "X"), estimator.categorical_features)
+        if found is not None and len(found) == len(estimator.categories_):
+            estimator.categories_ = join_categories(estimator.categories_, found)
+
     def _features(self, X: Any, *, reset: bool = False) -> Any:
         if is_on_device(X):
             return device_features(self._estimator, X, reset=reset)
+        if reset and issparse(X):
+            no_categories(self._estimator, "a sparse matrix")
         X = check_features(self._estimator, X, reset=reset, accept_sparse=True)
         return as_features(X.toarray() if issparse(X) else X)
 
@@ -101,9 +116,12 @@ class ChunkedRows:
         if number + 1 != len(self._n_rows):
             raise ValueError(f"chunks: expected {len(self._n_rows)} chunks each time, got {number + 1}.")
 
-    def as_matrix(self, folder: str, **options: Any) -> Any:
+    def as_matrix(self, folder: str, feature_types: dict[str, Any], **options: Any) -> Any:
         """A matrix of XGBoost that lies in files of a folder."""
         xgboost = import_xgboost()
+        if feature_types:
+            options["enable_categorical"] = True
+        types = feature_types.get("feature_types")
         base: Any = xgboost.DataIter
 
         class Reader(base):
@@ -125,7 +143,7 @@ class ChunkedRows:
                     return False
                 X, bounds = chunk
                 ends = {"label_lower_bound": bounds.lower, "label_upper_bound": bounds.upper}
-                input_data(data=X, weight=bounds.weight, **ends)
+                input_data(data=X, weight=bounds.weight, feature_types=types, **ends)
                 return True
 
         return xgboost.ExtMemQuantileDMatrix(Reader(self), **options)

@@ -54,6 +54,8 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
     """Check rows where their features lie."""
     if is_on_device(X):
         return _read_device(estimator, X, y, sample_weight, reset=reset)
+    if reset and issparse(X):
+        no_categories(estimator, "a sparse matrix")
     X = check_features(estimator, X, reset=reset, accept_sparse=True)
     rows = check_rows(X, to_host(y), to_host(sample_weight))
     return Data(as_features(X), make_bounds(*rows[1:])), Sample(evenly(rows.intervals), evenly(rows.weight))
@@ -97,7 +99,8 @@ def no_categories(estimator: Any, where: str) -> None:
     """Say that no feature has categories, or raise a ValueError if some are asked for where there can be none."""
     estimator.categories_ = None
     if not isinstance(estimator.categorical_features, str | None):
-        raise ValueError(f"categorical_features: {where} holds numbers only; expected None.")
+        got = estimator.categorical_features
+        raise ValueError(f"categorical_features: {where} holds numbers only; expected None, got {got!r}.")
 
 
 def _device_intervals(xp: Any, y: Any) -> tuple[Any, FloatArray]:

@@ -30,7 +30,6 @@ from marginwood.xgb._data import (
     as_features,
     device_features,
     hold_out,
-    no_categories,
     read_data,
 )
 from marginwood.xgb._objective import IntervalObjective
@@ -254,7 +253,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         chunks : callable or list
             A function without arguments that returns an iterator of chunks, and the same ones each time: they are read
             about five times. A chunk is a tuple ``(X, y)`` or ``(X, y, sample_weight)``, of what `fit` takes. A list of
-            chunks will do for data that fit in memory. Zeros of sparse chunks are zeros.
+            chunks will do for data that fit in memory. Zeros of sparse chunks are zeros, and a feature has the
+            categories of all chunks.
         X_val : array-like of shape (n_validation, n_features), default=None
             Features of validation data, which must fit in memory; needed for early stopping.
         y_val : array-like of shape (n_validation, 2), default=None
@@ -287,7 +287,6 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         if X_val is None and self.n_iter_no_change is not None:
             raise ValueError("X_val and y_val: n_iter_no_change needs validation data.")
         rows = ChunkedRows(self, chunks)
-        no_categories(self, "data in chunks")
         self.zeros_are_missing_ = False
         validation = None
         if X_val is not None:
@@ -295,7 +294,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(1, LARGEST_SEED)
         plan = make_plan(self, rows.sample(), seed)
         with TemporaryDirectory(dir=cache_dir, prefix="marginwood-") as folder:
-            matrix = rows.as_matrix(folder, max_bin=int(self.max_bin), nthread=count_threads(self))
+            types = self._feature_types()
+            matrix = rows.as_matrix(folder, types, max_bin=int(self.max_bin), nthread=count_threads(self))
             held_out = None if validation is None else self._prepare(validation, ref=matrix)
             booster, scores = train(plan, Prepared(matrix, rows.bounds), held_out)
             del matrix, held_out  # XGBoost removes its files itself
