@@ -6,6 +6,7 @@ import pytest
 from marginwood import MaxMarginIntervalTree, from_detection_limits, from_events
 from marginwood._mistakes import find_swap
 from marginwood.datasets import make_sine
+from marginwood.distributions import turnbull
 from marginwood.intervals import check_intervals, make_intervals
 
 RANDOM = np.random.RandomState(0)
@@ -30,6 +31,8 @@ def test_events_and_times_that_make_intervals_are_warned_of_by_fit():
     y = np.column_stack([EVENTS, 1 + TIMES]).astype(float)
     with pytest.warns(UserWarning, match=r"every lower end is 0 or 1.* use from_events\(time, event\)"):
         MaxMarginIntervalTree().fit(TIMES[:, np.newaxis], y)
+    with pytest.warns(UserWarning, match=r"every lower end is 0 or 1.* use from_events\(time, event\)"):
+        turnbull(y)
 
 
 def test_bins_that_start_at_0_and_1_are_no_events():

@@ -330,6 +330,11 @@ def test_a_library_without_xgboost_has_no_such_model(monkeypatch):
     assert "xgboost" not in dict(auto_models(np.arange(18.0).reshape(9, 2), 3, 100, None))
 
 
+def test_more_folds_than_groups_are_refused():
+    with pytest.raises(ValueError, match="cv: expected at most 3 folds, the number of groups, got 5"):
+        learn([FOREST, TREE], cv=5, groups=np.arange(60) // 20)
+
+
 def test_groups_reach_the_searches_inside():
     model = learn("auto", X[:, :1], Y, groups=np.arange(60) // 10, time_limit=None)
     assert isinstance(next(iter(model.estimators_.values())), CrossFittedIntervalRegressor)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.model_selection import GroupKFold
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,8 +32,7 @@ from marginwood._predictive import DistributionMixin
 from marginwood._support.checks import is_integer
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._tuning.selection import split_rows
-from marginwood._tuning.splitters import N_SPLITS
+from marginwood._tuning.selection import split_rows, with_groups
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
 
@@ -151,7 +149,7 @@ class DistributionalSuperLearner(
         members = self._make_members(groups)
         self._learn_finite(rows, [member.name for member in members if member.takes_finite_only])
         weighted = sample_weight is not None
-        splits = self._split(rows, groups)
+        splits = split_rows(rows, with_groups(self.cv, groups), groups)
         self.limits_ = choose_limits(rows)
         probability = self._score(members, rows, splits, weighted=weighted, groups=groups)
         is_known = ~np.isnan(probability).any(axis=0) & rows.is_informative
@@ -183,12 +181,6 @@ class DistributionalSuperLearner(
             is_out_of_bag = bags_serve and leaves_rows_out(estimator)
             members.append(Member(name, estimator, takes_finite_only(estimator, self.categories_), is_out_of_bag))
         return members
-
-    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
-        cv = self.cv
-        if groups is not None and (cv is None or is_integer(cv)):
-            cv = GroupKFold(N_SPLITS if cv is None else cv)
-        return split_rows(rows, cv, groups)
 
     def _features(self, name: str, X: Any) -> Any:
         """The features as a model takes them."""

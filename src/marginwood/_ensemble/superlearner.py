@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.model_selection import GroupKFold
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,8 +36,7 @@ from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
 from marginwood._tuning.journal import digest
-from marginwood._tuning.selection import split_rows
-from marginwood._tuning.splitters import N_SPLITS
+from marginwood._tuning.selection import split_rows, with_groups
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.metrics import get_scorer
 
@@ -208,10 +206,7 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
 
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
         """The folds; only informative rows are trained on: others say nothing, but would count in shares of rows."""
-        cv = self.cv
-        if groups is not None and self._counts_folds():
-            cv = GroupKFold(N_SPLITS if cv is None else cv)
-        splits = split_rows(rows, cv, groups)
+        splits = split_rows(rows, with_groups(self.cv, groups), groups)
         return [(train[np.isfinite(rows.intervals[train]).any(axis=1)], test) for train, test in splits]
 
     def _make_members(

@@ -5,14 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupKFold
 
 from marginwood._base import Rows
-from marginwood._tuning.splitters import make_splitter
+from marginwood._support.checks import check_count, is_integer
+from marginwood._tuning.splitters import N_SPLITS, make_splitter
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 SELECTIONS = ("min", "1se")
 # Mean scores that differ by less, relatively, differ by rounding: they are tied.
 SCORE_TOLERANCE = 1e-10
+
+
+def with_groups(cv: Any, groups: Any) -> Any:
+    """The folds that `cv` means: with groups, a number of folds that keep each of them together."""
+    if groups is None or not (cv is None or is_integer(cv)):
+        return cv
+    n_splits = N_SPLITS if cv is None else check_count("cv", cv, 2)
+    n_groups = len(np.unique(groups))
+    if n_groups < n_splits:
+        raise ValueError(f"cv: expected at most {n_groups} folds, the number of groups, got {n_splits}.")
+    return GroupKFold(n_splits)
 
 
 def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArray]]:
