@@ -28,7 +28,7 @@ from marginwood._predictive import DistributionMixin
 from marginwood._support.checks import check_model, check_number
 from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
-from marginwood.intervals import FloatArray, IntArray
+from marginwood.intervals import FloatArray, IntArray, check_intervals
 
 __all__ = ["DistributionalIntervalRegressor"]
 
@@ -150,7 +150,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         if not known.any():
             raise ValueError("estimator: no informative row has a prediction by a model that has not seen it.")
         centres = prediction[known]
-        residual = rows.intervals[known] - centres[:, np.newaxis]
+        residual = check_intervals(rows.intervals[known] - centres[:, np.newaxis], name="residuals")
         if self.neighbors is None:
             pooled = turnbull(residual, rows.weight[known], tol=self.tol)
             self.centres_ = np.median(centres, keepdims=True)

@@ -97,12 +97,14 @@ def measure(distribution: IntervalDistribution, bins: FloatArray) -> FloatArray:
 def make_steps(pooled: FloatArray, limits: FloatArray) -> IntervalDistribution:
     """Distributions of the curves that are `pooled` at the limits, one per row."""
     mass = np.diff(pooled, axis=1, prepend=0.0, append=1.0)
-    ends = np.concatenate([[-np.inf], limits, [np.inf]])
+    # Between the first two limits, which are neighbouring numbers, lies what is exactly at the second.
+    lower = np.concatenate([[-np.inf], limits[1:2], limits[1:]])
+    upper = np.append(limits, np.inf)
     rows, steps = np.nonzero(mass > 0)
     offsets = np.searchsorted(rows, np.arange(len(mass) + 1))
     kept = mass[rows, steps]
     kept /= np.repeat(np.add.reduceat(kept, offsets[:-1]), np.diff(offsets))
-    return IntervalDistribution._of(np.column_stack([ends[steps], ends[steps + 1]]), kept, offsets)
+    return IntervalDistribution._of(np.column_stack([lower[steps], upper[steps]]), kept, offsets)
 
 
 def find_medians(
@@ -114,7 +116,6 @@ def find_medians(
     0.6 are left, the median is where a sixth of what the linear models have left is reached. With no member that
     goes on it is the last limit.
     """
-    # What lies before the second limit is known to be at it: the first one is the next smaller number.
     medians = np.clip(make_steps(pooled, limits).median(bound="spread"), limits[1], limits[-1])
     late = np.flatnonzero(pooled[:, -1] < 0.5)
     if len(late):
