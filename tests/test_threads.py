@@ -3,11 +3,22 @@
 import queue
 import threading
 
+import joblib
+import numpy as np
 import pytest
 import sklearn
 
 from conftest import PATIENCE
-from marginwood._support.threads import check_stopped, run_in_threads
+from marginwood import (
+    CrossFittedIntervalRegressor,
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
+)
+from marginwood._core import parallel
+from marginwood._support.threads import MOST_PER_PROCESSOR, check_stopped, count_threads, run_in_threads
+from marginwood.datasets import make_sine
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3, -1])
@@ -116,3 +127,43 @@ def test_nothing_begins_when_no_time_is_left():
     begun = []
     assert list(run_in_threads(begun.append, range(100), 4, time_left=lambda: 0.0)) == []
     assert begun == []
+
+
+def test_there_are_no_more_threads_than_pieces_of_work_nor_than_processors_can_use():
+    assert count_threads(None, 5) == 1
+    assert count_threads(2, 5) == 2
+    assert count_threads(100_000, 3) == 3
+    assert count_threads(100_000, 0) == 1
+    assert count_threads(100_000, 100_000) == MOST_PER_PROCESSOR * joblib.cpu_count()
+    with joblib.parallel_config(n_jobs=2):
+        assert count_threads(None, 5) == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MaxMarginIntervalTree(max_depth=3),
+        MaxMarginIntervalForest(3, random_state=0),
+        MaxMarginIntervalBoosting(3, random_state=0),
+        MaxMarginIntervalTreeCV(n_margins=2, cv=3),
+        CrossFittedIntervalRegressor(MaxMarginIntervalTree(max_depth=2), cv=3),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_threads_that_the_system_would_not_start_are_not_asked_for(model, monkeypatch):
+    X, y = make_sine(60, 2, random_state=0)
+    expected = sklearn.clone(model).fit(X, y).predict(X)
+    started, start = [], threading.Thread.start
+
+    def start_few(thread):
+        started.append(thread)
+        if len(started) > 1000:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(parallel, "LEAST_CELLS", 1)
+    monkeypatch.setattr(threading.Thread, "start", start_few)
+    model = sklearn.clone(model).set_params(n_jobs=100_000).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), expected)
+    if isinstance(model, MaxMarginIntervalForest):
+        model.predict_distribution(X)

@@ -14,15 +14,18 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 import sklearn
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 
-__all__ = ["check_stopped", "run_in_threads"]
+__all__ = ["check_stopped", "count_threads", "run_in_threads"]
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
 # On Windows a wait without end cannot be interrupted.
 LONGEST_WAIT = 0.5
+
+# More threads than this would only take turns, and at some number the system starts no more.
+MOST_PER_PROCESSOR = 4
 
 # The event by which a thread hears that nobody waits for its work.
 _this_thread = threading.local()
@@ -39,6 +42,14 @@ def check_stopped() -> None:
         raise _Stopped
 
 
+def count_threads(n_jobs: int | None, n_pieces: int) -> int:
+    """How many threads joblib's `n_jobs` are for some pieces of work: one at least, and none that could do nothing.
+
+    None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is all processors.
+    """
+    return max(1, min(effective_n_jobs(n_jobs), n_pieces, MOST_PER_PROCESSOR * cpu_count()))
+
+
 def run_in_threads(
     function: Callable[[Key], Result],
     keys: Sequence[Key],
@@ -48,8 +59,8 @@ def run_in_threads(
 ) -> Generator[tuple[Key, Result]]:
     """Yield ``key, function(key)`` for every key, as they are finished; the first error is raised.
 
-    `n_jobs` is joblib's: None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is all processors. When
-    `time_left`, in seconds, is not positive any more, nothing is begun, and what is not finished by then is given up.
+    `n_jobs` is joblib's, see `count_threads`. When `time_left`, in seconds, is not positive any more, nothing is begun,
+    and what is not finished by then is given up.
     """
     waiting: queue.SimpleQueue[Key] = queue.SimpleQueue()
     finished: queue.SimpleQueue[tuple[Key, Any, BaseException | None]] = queue.SimpleQueue()
@@ -73,7 +84,7 @@ def run_in_threads(
                 return
 
     try:
-        for _ in range(min(effective_n_jobs(n_jobs), len(keys))):
+        for _ in range(count_threads(n_jobs, len(keys))):
             threading.Thread(target=work, name="marginwood", daemon=True).start()
         for _ in keys:
             result = _wait(finished, time_left)

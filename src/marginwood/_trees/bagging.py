@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED
 from marginwood._core.predict import apply
+from marginwood._support.threads import count_threads
 from marginwood._trees.growing import Grown, SortedRows, grow
 from marginwood._trees.rules import Rules
 from marginwood.intervals import FloatArray, IntArray
@@ -68,6 +69,8 @@ def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: in
     """
     backend, _ = get_active_backend(prefer="threads")
     client = getattr(backend, "client", None)
+    if getattr(backend, "supports_sharedmem", False):  # threads of this process
+        n_jobs = count_threads(n_jobs, len(draws))
     return_as = "generator" if backend.supports_return_generator else "list"
     n_grown = 0
     n_attempts = 0

@@ -33,7 +33,7 @@ from marginwood._effects import effects_of
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
-from marginwood._support.threads import check_stopped
+from marginwood._support.threads import check_stopped, count_threads
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.leafweights import LeafWeights
@@ -281,7 +281,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     def _over_blocks(self, function: Callable[[slice], Any], n_rows: int) -> Any:
         """Results of a function of a block of rows, one after another, in threads."""
         blocks = [slice(start, start + BLOCK) for start in range(0, n_rows, BLOCK)]
-        run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        run = Parallel(n_jobs=count_threads(self.n_jobs, len(blocks)), require="sharedmem")
         return np.concatenate(run(delayed(function)(rows) for rows in blocks))
 
     def _predict(self, X: FloatArray, drawn: BoolArray | None = None) -> FloatArray:
@@ -365,7 +365,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             return weighted_turnbull(training, *entries)
 
         blocks = [slice(start, start + QUERIES) for start in range(0, len(leaves), QUERIES)]
-        run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        run = Parallel(n_jobs=count_threads(self.n_jobs, len(blocks)), require="sharedmem")
         return concatenate(run(delayed(answer)(block) for block in blocks))
 
     def apply(self, X: Any) -> IntArray:

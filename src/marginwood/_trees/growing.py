@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
 from marginwood._base import Rows
 from marginwood._core import parallel
@@ -22,6 +21,7 @@ from marginwood._core.order import sort_features
 from marginwood._core.problem import LOSS_CODES, Kinds, Limits, Target, grow_tree, subsample
 from marginwood._core.subsets import Subsets
 from marginwood._support.team import Team
+from marginwood._support.threads import count_threads
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
 from marginwood.intervals import BoolArray, FloatArray, IntArray
@@ -40,7 +40,7 @@ class Grown(NamedTuple):
 
 def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team | None]:
     """A team of joblib's `n_jobs` threads for trees on these rows; none for one thread, or if that is as fast."""
-    n_threads = effective_n_jobs(n_jobs)
+    n_threads = count_threads(n_jobs, X.size)
     return Team(n_threads) if n_threads > 1 and X.size >= parallel.LEAST_CELLS else nullcontext()
 
 
