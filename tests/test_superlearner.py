@@ -159,6 +159,19 @@ def test_a_score_of_rankings_chooses_weights_too():
     assert model.leaderboard_.scores[1] == 0.5
 
 
+def test_scores_that_are_not_finite_are_told_and_choose_nothing():
+    def unknown_of_constants(model, X, y):
+        prediction = model.predict(X)
+        return -interval_mean_squared_error(y, prediction) if np.ptp(prediction) else np.nan
+
+    with pytest.warns(UserWarning, match="scoring: expected finite scores, got others for 'constant'"):
+        model = learn([CONSTANT, TREE], FAR_X, FAR_Y, scoring=unknown_of_constants)
+    assert model.weights_ == {"constant": 0.0, "tree": 1.0}
+    for score in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueError, match="scoring: expected a finite score of at least one model"):
+            learn([CONSTANT, TREE], scoring=lambda *_, score=score: score)
+
+
 def test_large_targets_get_the_weights_of_small_ones():
     models = [CONSTANT, TREE, FOREST]
     assert learn(models, y=Y * 2.0**480).weights_ == learn(models).weights_
@@ -318,7 +331,10 @@ def test_the_library_follows_the_number_of_rows_and_features():
     names = [name for name, _ in auto_models(intervals, 3, 100, None)]
     assert names[0] == "constant"
     assert {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} < set(names)
-    assert "kernel" not in dict(auto_models(intervals, 3, 10**5, None))
+    many = [name for name, _ in auto_models(intervals, 3, 10**5, None)]
+    assert many[:3] == ["constant", "tree-small", "forest-all"]
+    assert many[-3:] == ["tree", "linear", "boosting-linear"]
+    assert set(many) == {*names, "tree-small"} - {"kernel"}
     small = dict(auto_models(intervals, 1, 1, None))
     assert not {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} & set(small)
     assert small["boosting"].margin == 1.0
@@ -404,7 +420,11 @@ def fake_clock(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_what_is_not_finished_in_time_is_left_out_and_stops(fake_clock, n_jobs):
     slow = ("slow", MaxMarginIntervalTree())
-    model = learn([CONSTANT, TREE, slow, LINEAR] if n_jobs == 1 else [CONSTANT, slow], time_limit=60, n_jobs=n_jobs)
+    models, late = (
+        ([CONSTANT, TREE, slow, LINEAR], "'slow', 'linear' were") if n_jobs == 1 else ([CONSTANT, slow], "'slow' was")
+    )
+    with pytest.warns(UserWarning, match=f"time_limit: {late} not finished in 60 seconds and left out"):
+        model = learn(models, time_limit=60, n_jobs=n_jobs)
     assert "slow" not in model.weights_
     assert model.leaderboard_.names[-1] in ("slow", "linear")
     assert np.isnan(model.leaderboard_.scores[-1])
@@ -417,6 +437,7 @@ def test_what_is_not_finished_in_time_is_left_out_and_stops(fake_clock, n_jobs):
         assert not worker.is_alive()
 
 
+@pytest.mark.filterwarnings("ignore:time_limit")
 def test_the_constant_is_always_finished():
     model = learn([TREE, CONSTANT, FOREST], time_limit=1e-9)
     assert model.weights_ == {"constant": 1.0}
@@ -491,6 +512,7 @@ def test_a_killed_fit_does_only_unfinished_pieces_again(tmp_path, monkeypatch, n
     same(again, whole)
 
 
+@pytest.mark.filterwarnings("ignore:time_limit")
 def test_more_time_continues_a_checkpoint(tmp_path, monkeypatch):
     fits = count_fits(monkeypatch)
     first = learn([CONSTANT, TREE], checkpoint=tmp_path / "pieces", time_limit=1e-9)

@@ -1,7 +1,9 @@
 """The models that a super learner weighs: those of the user, or a library that suits most data.
 
 The library is ordered by what a model costs with all its folds, roughly, the cheapest first: a short time is then well
-spent. At 4,000 rows forests take a third of a booster's time; the linear model is cheaper there, but not at 16,000.
+spent. At 4,000 rows forests take a third of a booster's time; the linear model is cheaper there, but not at 16,000. At
+30,000 rows one thread takes 0.1 seconds for the small tree, 2 for a forest, 3 for XGBoost, 5 for a booster, 11 for the
+tuned tree and 60 to 80 for what holds a linear model.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from marginwood._base import LARGEST_SEED
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._trees.boosting import MARGIN, MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.kernel import KernelIntervalRegressionCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.splitters import N_SPLITS
@@ -30,6 +33,7 @@ __all__ = ["auto_models", "check_models", "seeded"]
 NARROW_MARGIN = 0.1  # of the distance between the quartiles of the limits
 THIRD = 1 / 3
 MANY_ROWS = 10_000  # beyond, the smooth model takes longer than all others together
+SLOW_ON_MANY = ("tree", "linear", "boosting-linear")
 
 
 def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: int | None) -> list[tuple[str, Any]]:
@@ -69,7 +73,17 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
     models["boosting-depth2"] = MaxMarginIntervalBoosting(margin=narrow, max_depth=2)
     if n_features > 1:
         models["boosting-third"] = MaxMarginIntervalBoosting(margin=wide, max_features=THIRD)
+    if n_rows > MANY_ROWS:
+        models = _order_for_many_rows(models, wide)
     return list(models.items())
+
+
+def _order_for_many_rows(models: dict[str, Any], margin: float) -> dict[str, Any]:
+    """The same models with the slow ones last and, after the constant, a tree that takes no time to speak of."""
+    small = MaxMarginIntervalTree(margin=margin, max_depth=8, min_samples_leaf=20)
+    first = {"constant": models["constant"], "tree-small": small}
+    fast = {name: model for name, model in models.items() if name not in SLOW_ON_MANY}
+    return first | fast | models
 
 
 def check_models(models: Any) -> list[tuple[str, Any]]:

@@ -57,10 +57,9 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
     ----------
     models : "auto" or list of (str, estimator), default="auto"
         Names and models, in the order in which they are trained; where all labels are exact, regressors of scikit-learn
-        may be among them. "auto" is the best constant, `L1IntervalRegressionCV`,
-        `MaxMarginIntervalTreeCV`, two forests, four boosters (one starts from the linear model),
-        `KernelIntervalRegressionCV` up to 10,000 rows and, if XGBoost is installed, `XGBIntervalRegressor`, with
-        settings that suit the data.
+        may be among them. "auto" is the best constant, `L1IntervalRegressionCV`, `MaxMarginIntervalTreeCV`, two
+        forests, four boosters (one starts from the linear model), `KernelIntervalRegressionCV` up to 10,000 rows and a
+        small tree beyond and, if XGBoost is installed, `XGBIntervalRegressor`, with settings that suit the data.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds are those of
         `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are cross-fitted too if there are groups
@@ -72,7 +71,7 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         more rows than those outside of their interval then have a say.
     time_limit : float, default=None
         Seconds after which no model is trained any further. Only models whose folds are all finished count; the best
-        constant always is. None for no limit.
+        constant always is. A warning names the others. None for no limit.
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     random_state : int, RandomState instance or None, default=None
@@ -282,6 +281,12 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
                 f"time_limit: no model was finished in {self.time_limit} seconds. Allow more, or add an "
                 "IntervalDummyRegressor to the models, which always is."
             )
+        late = [member.name for member in members if member.name not in models]
+        if late:
+            warn(
+                f"time_limit: {', '.join(map(repr, late))} {'was' if len(late) == 1 else 'were'} not finished in "
+                f"{self.time_limit} seconds and left out. Allow more, or go on from a checkpoint."
+            )
         return models, unseen
 
     def _weigh(
@@ -305,6 +310,9 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
             name: score_known(self, rows, prediction, scorer, weighted=weighted)
             for name, prediction in zip(models, predictions, strict=True)
         }
+        unscored = [name for name, score in self._scores.items() if not np.isfinite(score)]
+        if unscored:
+            warn(f"scoring: expected finite scores, got others for {', '.join(map(repr, unscored))}.")
         self.estimators_ = {name: model for name, model in models.items() if self.weights_[name] > 0}
         self.oof_prediction_ = self._mix({name: unseen[name] for name in self.estimators_})
         self.oof_score_ = score_known(self, rows, self.oof_prediction_[is_known], scorer, weighted=weighted)

@@ -66,6 +66,9 @@ def select_weights(
     else:
         losses_of = _scorer_losses(model, rows, draws, scorer, weighted=weighted)
     own = losses_of(predictions, np.arange(N_BOOTSTRAPS))
+    is_scored = np.isfinite(own).any(axis=0)
+    if not is_scored.any():
+        raise ValueError("scoring: expected a finite score of at least one model, got NaN or infinity for all.")
     chosen = np.zeros((N_BOOTSTRAPS, len(predictions)))
     for step in range(N_STEPS):
         # Bootstraps that have chosen the same models so far share the candidates, which take most of the time.
@@ -76,12 +79,13 @@ def select_weights(
             # Of tied models the one that is better alone, then the first.
             is_tied = _are_least(np.where(is_tied, own[:, alike], np.inf))
             chosen[alike, np.argmax(is_tied, axis=0)] += 1
-    return chosen.mean(axis=0) / N_STEPS
+    # Where no model has a score, the first of them would be chosen for its place.
+    return chosen[is_scored].mean(axis=0) / N_STEPS
 
 
 def _are_least(losses: FloatArray) -> BoolArray:
-    """Which rows of each column are tied with the least; one that is not a number counts as the worst."""
-    losses = np.where(np.isnan(losses), np.inf, losses)
+    """Which rows of each column are tied with the least; one that is not finite counts as the worst."""
+    losses = np.where(np.isfinite(losses), losses, np.inf)
     least = losses.min(axis=0)
     return losses <= least + TIE * np.abs(least)
 
