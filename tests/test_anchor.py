@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree
+from marginwood import (
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
+)
 from marginwood._core.nodes import LEAF
+from marginwood._trees import growing
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES, hinge_loss, optimal_constant
 from strategies import informative_intervals
@@ -122,3 +129,44 @@ def test_a_draw_counts_in_the_values():
 def test_an_anchor_is_not_negative(anchor):
     with pytest.raises(ValueError, match="anchor: expected a number >= 0"):
         MaxMarginIntervalTree(anchor=anchor).fit(X, Y)
+
+
+def tables(model):
+    """The node tables of a fitted model, as bytes."""
+    members = getattr(model, "estimators_", [model])
+    return [member.tree_.nodes.tobytes() for member in members]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "model",
+    [
+        MaxMarginIntervalTree(margin=0.1, ccp_alpha=0.01),
+        MaxMarginIntervalTreeCV(margins=[0.1], anchors=[0.0], cv=2),
+        MaxMarginIntervalForest(5, margin=0.1, random_state=0),
+        MaxMarginIntervalBoosting(5, margin=0.1, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_without_an_anchor_nothing_touches_the_values_that_growing_gave(model, loss, monkeypatch):
+    is_search = isinstance(model, MaxMarginIntervalTreeCV)
+    model = clone(model).set_params(**({"losses": loss} if is_search else {"loss": loss, "anchor": 0.0}))
+    before = tables(model.fit(X, Y))
+
+    def fail(*_):
+        raise AssertionError("values were anchored.")
+
+    monkeypatch.setattr(growing, "anchor_values", fail)
+    assert tables(model.fit(X, Y)) == before
+    model.set_params(**({"anchors": [1.0]} if is_search else {"anchor": 1.0}))
+    with pytest.raises(AssertionError, match="values were anchored"):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_values_without_an_anchor_are_centres_of_the_minimisers(loss):
+    features = [[0.0], [1.0], [2.0], [3.0]]
+    y = [(0.0, 1.0), (-3.0, 2.0), (4.0, np.inf), (-np.inf, 6.0)]
+    tree = MaxMarginIntervalTree(loss=loss, max_depth=1, anchor=0.0).fit(features, y)
+    leaves = tree.tree_.nodes[["value", "value_low", "value_high"]][1:].tolist()
+    assert leaves == [(0.5, 0.0, 1.0), (5.0, 4.0, 6.0)]
