@@ -100,6 +100,18 @@ def test_a_mixture_takes_columns_of_text(call, grades, tmp_path, monkeypatch):
     assert code == 0, log
 
 
+@pytest.mark.parametrize("kind", ["quantiles", "intervals"])
+def test_a_picture_over_a_column_of_categories_is_refused_with_the_kind_that_draws_it(call, grades, tmp_path, kind):
+    file = tmp_path / "forest.mw"
+    words = ("--lower", "lo", "--upper", "up", "--model", "forest", "--n-estimators", "3")
+    assert call("fit", grades, *words, "--out", file)[0] == 0
+    over = ("plot", file, grades, "--feature", "grade", "--out", tmp_path / "p.png")
+    code, _, log = call(*over, "--kind", kind)
+    assert code == 2
+    assert f"--kind {kind} expected a column of numbers, got 'grade', which holds categories" in log
+    assert call(*over, "--kind", "dependence")[0] == 0
+
+
 def test_a_benchmark_takes_columns_of_text_and_leaves_out_what_cannot(call, grades, tmp_path):
     words = ("benchmark", grades, "--lower", "lo", "--upper", "up", "--cv", "2", "--out", tmp_path / "b.png")
     code, out, log = call(*words, "--models", "tree", "constant")

@@ -165,6 +165,7 @@ PICTURES = [
     ("importances", "fit", FIT, []),
     ("pruning", "fit", FIT, []),
     ("search", "tune", [*FIT, "--cv", 2, "--loss", "squared_hinge"], []),
+    ("search", "tune", [*FIT, "--cv", 2, "--loss", "squared_hinge", "--log"], []),
     ("intervals", "fit", FIT, ["wells.csv", "--feature", "age"]),
     ("intervals", "fit", [*FIT, "--ranges", "meets", "--log"], ["wells.csv", "--range", "0.8"]),
     ("dependence", "fit", FIT, ["wells.csv", "--feature", "age", "depth"]),

@@ -16,6 +16,7 @@ from marginwood import (
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
     MaxMarginIntervalTreeCV,
+    TransformedIntervalRegressor,
     from_events,
     plotting,
 )
@@ -489,6 +490,15 @@ def test_a_heatmap_looks_through_pipelines():
     grid = {"maxmarginintervaltree__margin": [0.0, 0.5], "maxmarginintervaltree__max_depth": [1, 2]}
     around = GridSearchCV(fit_pipeline(MaxMarginIntervalTree()), grid, scoring=get_scorer("interval_d2"), cv=2)
     assert plot_margin_heatmap(around.fit(FRAME, TARGET)).get_ylabel() == "max_depth"
+
+
+def test_a_heatmap_of_a_transformed_target_is_that_of_its_search():
+    model = TransformedIntervalRegressor(MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]), func="arcsinh").fit(X, y)
+    drawn, expected = (plot_margin_heatmap(search) for search in (model, model.regressor_))
+    np.testing.assert_array_equal(drawn.collections[0].get_array(), expected.collections[0].get_array())
+    assert drawn.figure.axes[-1].get_ylabel().endswith("of the transformed target")
+    with pytest.raises(ValueError, match="search: expected a fitted search over margins, got Transformed"):
+        plot_margin_heatmap(TransformedIntervalRegressor(MaxMarginIntervalTree(), func="arcsinh").fit(X, y))
 
 
 def test_searches_without_what_is_asked_for_are_refused(search):

@@ -233,8 +233,13 @@ def parts_of(model: Any) -> list[Any]:
 
 
 def read_search(model: Any) -> Search | None:
-    """The candidates of the innermost search in a fitted model; None if nothing was searched."""
-    return read(model, "search", "a fitted search").search
+    """The candidates of the innermost search in a fitted model; None if nothing was searched.
+
+    A search for a transformed target is found, too.
+    """
+    fitted = read(model, "search", "a fitted search")
+    inner = getattr(fitted.estimator, "regressor_", None)
+    return read_search(inner) if fitted.search is None and inner is not None else fitted.search
 
 
 def read_ensemble(model: Any) -> tuple[Fitted, Ensemble]:

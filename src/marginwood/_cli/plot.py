@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood import plotting
+from marginwood._categories import categorical_columns
 from marginwood._cli.data import Data, add_data, add_target, read_data_for
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import count, decimals
@@ -64,6 +65,14 @@ class Picture(NamedTuple):
             raise UsageError(f"--feature: expected {count} among {', '.join(self.rows.names[:20])}; got {names}")
         return [self.rows.names.index(name) for name in names]
 
+    def number(self) -> int:
+        """Place of the only feature that the options name, which must hold numbers."""
+        (place,) = self.features(most=1)
+        if place in categorical_columns(self.rows.X):
+            got = f"got {self.rows.names[place]!r}, which holds categories; --kind dependence draws those"
+            raise UsageError(f"--feature: --kind {self.args.kind} expected a column of numbers, {got}")
+        return place
+
     def needs(self, what: str) -> None:
         """Raise unless the model predicts distributions or the like."""
         if not self.fitted.predicts(what):
@@ -84,7 +93,7 @@ def _draw_intervals(picture: Picture) -> Any:
         picture.needs("interval")
         ranges = picture.fitted.predict("interval", rows.X, args.range)
     if args.feature:
-        (place,) = picture.features(most=1)
+        place = picture.number()
         x = polars().Series(rows.names[place], rows.X[:, place])
     axes = plotting.plot_intervals(rows.y, picture.prediction, ranges=ranges, x=x)
     if getattr(picture.fitted.estimator, "func_", None) == "log":
@@ -105,7 +114,7 @@ def _draw_survival(picture: Picture) -> Any:
 
 def _draw_quantiles(picture: Picture) -> Any:
     picture.needs("quantile")
-    (place,) = picture.features(most=1)
+    place = picture.number()
     return plotting.plot_quantiles(picture.model, picture.rows.X, place, y=picture.rows.y)
 
 

@@ -195,7 +195,7 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     if not len(levels) or not (levels[0] >= 0 and levels[-1] <= 1):
         raise ValueError(f"q: expected shares from 0 to 1, got {q!r}.")
     X, place, name = _find_feature(X, feature)
-    column = _column(X, place)
+    column = _column(X, place, name)
     known = np.isfinite(column)
     if not known.any():
         raise ValueError(f"X: expected rows in which the feature {feature!r} is finite, got none.")
@@ -243,12 +243,13 @@ def _find_feature(X: Any, feature: Any) -> tuple[Any, int, str]:
     return X, places[feature], names[places[feature]]
 
 
-def _column(X: Any, place: int) -> FloatArray:
+def _column(X: Any, place: int, name: str) -> FloatArray:
     column = X.iloc[:, place] if hasattr(X, "iloc") else X[:, place]
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("feature: expected a column of numbers, got one of other values.") from None
+        advice = "plot_partial_dependence draws bars for such values"
+        raise ValueError(f"feature: expected a column of numbers, got {name!r}; {advice}.") from None
 
 
 def _quantile_lines(fitted: Fitted, X: Any, place: int, grid: FloatArray, levels: FloatArray) -> FloatArray:

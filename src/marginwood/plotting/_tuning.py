@@ -82,8 +82,9 @@ def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss |
     Parameters
     ----------
     search : estimator
-        A fitted estimator that tuned itself, a ``GridSearchCV`` of an estimator of this package, or a pipeline that
-        ends in one of these; with ``param_margin`` in its ``cv_results_``.
+        A fitted estimator that tuned itself, a ``GridSearchCV`` of an estimator of this package, a
+        `TransformedIntervalRegressor` of one of these, or a pipeline that ends in one; with ``param_margin`` in its
+        ``cv_results_``.
     against : str, default=None
         The other axis: a parameter as "max_depth", or "n_leaves" for a search along pruning paths; by default the
         parameter with the most values.
@@ -124,7 +125,8 @@ def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss |
     # matplotlib has no logarithmic colours for numbers near the smallest.
     is_wide = tried.is_error and 1e-200 < table.min() < table.max() / 10
     mesh = ax.pcolormesh(table, cmap=COLORMAP, norm="log" if is_wide else "linear", rasterized=True)
-    ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {tried.what}")
+    of_target = " of the transformed target" if hasattr(search, "regressor_") else ""
+    ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {tried.what}{of_target}")
     if surface.chosen is not None:
         x, y = surface.chosen
         ax.plot(x + 0.5, y + 0.5, "*", markersize=16, color="white", markeredgecolor="black", clip_on=False)
