@@ -124,7 +124,7 @@ def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(monkeypatch, warm_
 
     def interrupt(model):
         with monkeypatch.context() as patch:
-            patch.setattr(boosting.Fitted, "mean_loss", interrupted)
+            patch.setattr(boosting.StagedRows, "mean_loss", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 model.fit(X, y)
 

@@ -36,7 +36,7 @@ from marginwood import (
     TransformationTreeCV,
 )
 from marginwood._base import Rows
-from marginwood._paths import Path
+from marginwood._paths import ModelPath
 from marginwood._tuning.search import Fold, Point, run_pieces
 from marginwood.datasets import make_sine
 from marginwood.metrics import get_scorer, interval_mean_absolute_error, interval_mean_squared_error
@@ -419,7 +419,7 @@ def test_a_candidate_whose_score_is_not_a_number_ranks_last(name):
     assert search.best_score_ == np.nanmax(scores)
 
 
-class FakePath(Path):
+class FakePath(ModelPath):
     """Scores given in advance, as predictions of one row whose target is 0."""
 
     def __init__(self, errors, patience):

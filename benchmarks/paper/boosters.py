@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from benchmarks.boosting import train_aft
 from marginwood import MaxMarginIntervalBoostingCV
-from marginwood._paths import Path
+from marginwood._paths import ModelPath
 from marginwood._tuning.estimator import SearchCV
 from marginwood.losses import optimal_constant
 
@@ -55,7 +55,7 @@ class XGBoostModel(BaseEstimator):
         return RoundsPath(clone(self).set_params(n_estimators=int(values[-1])).fit(*rows), values)
 
 
-class RoundsPath(Path):
+class RoundsPath(ModelPath):
     """The models after every `STEP` rounds."""
 
     def __init__(self, model, values):

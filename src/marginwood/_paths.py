@@ -3,7 +3,7 @@
 Every estimator that tunes itself is searched through two private methods:
 
 - ``_prepare(rows)`` returns what all fits on the same rows share, such as sorted features;
-- ``_fit_path(prepared, values)`` returns a `Path`, whose models differ by ``path_parameter`` only.
+- ``_fit_path(prepared, values)`` returns a `ModelPath`, whose models differ by ``path_parameter`` only.
 
 A pruning path is *found* by the fit: its models hold from one value of ``ccp_alpha`` up to the next. All other paths
 are *given*: `values` is a grid from the simplest model to the most complex, and each value has a model of its own.
@@ -23,10 +23,10 @@ from marginwood.losses import hinge_loss
 from marginwood.metrics._points import mean_hinge_loss
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
-__all__ = ["Path", "average_score", "score_prediction"]
+__all__ = ["ModelPath", "average_score", "score_prediction"]
 
 
-class Path:
+class ModelPath:
     """The models of one fit.
 
     Attributes

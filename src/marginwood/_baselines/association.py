@@ -17,7 +17,7 @@ from marginwood.intervals import FloatArray
 TINY = float(np.finfo(np.float64).tiny)
 
 
-class Split(NamedTuple):
+class FoundSplit(NamedTuple):
     """A split of a node, and the adjusted p-value of its feature."""
 
     feature: int
@@ -62,7 +62,7 @@ def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArr
     return np.where(constant, 0.0, np.minimum(log_p_values, 0.0))
 
 
-def find_split(node: Rows, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int) -> Split | None:
+def find_split(node: Rows, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int) -> FoundSplit | None:
     """The best split of the most significant feature that can be split."""
     log_p_values = association_log_p_values(bounded, scores, node.weight)
     share = node.weight / node.weight.sum()
@@ -70,7 +70,7 @@ def find_split(node: Rows, bounded: FloatArray, scores: FloatArray, min_samples_
     for feature in np.argsort(log_p_values, kind="stable"):
         found = _best_threshold(node.X[:, feature], deviations, share, min_samples_leaf)
         if found is not None:
-            return Split(int(feature), *found, float(np.exp(log_p_values[feature])))
+            return FoundSplit(int(feature), *found, float(np.exp(log_p_values[feature])))
     return None
 
 

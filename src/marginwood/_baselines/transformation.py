@@ -19,7 +19,7 @@ from marginwood._baselines.association import bounded_features, find_split
 from marginwood._baselines.normal import fit_normal, location_scores
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE, parents
 from marginwood._core.search import Options
-from marginwood._paths import Path
+from marginwood._paths import ModelPath
 from marginwood._support.checks import check_number
 from marginwood._trees.pruning import collapse
 from marginwood._trees.rules import Rules
@@ -156,7 +156,7 @@ class TransformationTree(TreeReader, BaseEstimator):
         return SignificancePath(self, self._grow(rows, values[-1]), values)
 
 
-class SignificancePath(Path):
+class SignificancePath(ModelPath):
     """One tree, grown at the greatest level and cut at the others."""
 
     def __init__(self, estimator: TransformationTree, grown: _Grown, levels: FloatArray) -> None:

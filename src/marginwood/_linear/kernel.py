@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import BLOCK, IntervalRegressorMixin, Rows, all_or_nothing, check_rows, units_of
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
-from marginwood._paths import Path
+from marginwood._paths import ModelPath
 from marginwood._support.checks import check_count, check_number, check_positive
 from marginwood.intervals import FloatArray
 from marginwood.losses import breakpoints, check_loss, optimal_constant
@@ -308,7 +308,7 @@ def _apply(X: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray
     return Z
 
 
-class RoughnessPath(Path):
+class RoughnessPath(ModelPath):
     """The solutions for falling penalties."""
 
     def __init__(self, estimator: KernelIntervalRegression, task: _Task, alphas: FloatArray) -> None:

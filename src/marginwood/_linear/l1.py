@@ -27,8 +27,8 @@ from marginwood._base import (
     units_of,
 )
 from marginwood._linear.features import Standardisation, standardise
-from marginwood._linear.lasso import Problem, largest_penalty, solve_path
-from marginwood._paths import Path
+from marginwood._linear.lasso import LassoProblem, largest_penalty, solve_path
+from marginwood._paths import ModelPath
 from marginwood._support.checks import check_count, check_positive
 from marginwood._support.notices import warn
 from marginwood.intervals import FloatArray
@@ -54,7 +54,7 @@ class _Path(NamedTuple):
 class _Task(NamedTuple):
     """A standardised problem and how to bring its solutions back to units of the data."""
 
-    problem: Problem
+    problem: LassoProblem
     standardisation: Standardisation
     centre: float
     scale: float
@@ -227,7 +227,7 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
         return tags
 
 
-class PenaltyPath(Path):
+class PenaltyPath(ModelPath):
     """The solutions for falling penalties."""
 
     def __init__(self, estimator: L1IntervalRegression, solved: _Path, alphas: FloatArray) -> None:
@@ -276,4 +276,4 @@ def make_task(data: Rows, margin: float) -> _Task:
     centre, scale = units_of(starts)
     scale = max(scale, LEAST_SCALE)
     lower, upper = np.ascontiguousarray((starts - centre).T / scale)
-    return _Task(Problem(features, lower, upper, weight), standardisation, centre, scale)
+    return _Task(LassoProblem(features, lower, upper, weight), standardisation, centre, scale)

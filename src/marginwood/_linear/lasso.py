@@ -24,7 +24,7 @@ from marginwood.intervals import FloatArray, IntArray
 MAX_IDLE_ROUNDS = 10
 
 
-class Problem(NamedTuple):
+class LassoProblem(NamedTuple):
     """Standardised features, breakpoints near 0 and weights that sum to 1."""
 
     features: Features
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
     weight: FloatArray
 
 
-class Point(NamedTuple):
+class Solution(NamedTuple):
     """An intercept and weights, what each row pays for them, and the objective."""
 
     intercept: float
@@ -43,7 +43,7 @@ class Point(NamedTuple):
     objective: float
 
 
-class Path(NamedTuple):
+class LassoPath(NamedTuple):
     """Solutions for a descending sequence of penalties, one row each."""
 
     intercepts: FloatArray
@@ -52,13 +52,13 @@ class Path(NamedTuple):
     n_rounds: IntArray
 
 
-def largest_penalty(problem: Problem) -> float:
+def largest_penalty(problem: LassoProblem) -> float:
     """The least penalty for which all weights are zero; 0 if no feature pulls beyond rounding."""
     point = _best_intercept(problem, 0.0, np.zeros(problem.features.n_features), 0.0)
     return _largest_pull(problem, point)
 
 
-def solve_path(problem: Problem, alphas: FloatArray, tol: float, max_iter: int) -> Path:
+def solve_path(problem: LassoProblem, alphas: FloatArray, tol: float, max_iter: int) -> LassoPath:
     """Solve for every penalty, each from the solution of the one before.
 
     A gap is relative to the loss of the best constant. `tol` bounds it unless `max_iter` rounds are not enough, or
@@ -89,27 +89,31 @@ def solve_path(problem: Problem, alphas: FloatArray, tol: float, max_iter: int) 
         gaps.append(gap)
         rounds.append(n_rounds)
     weights = np.array([solution.weights for solution in solutions])
-    return Path(np.array([solution.intercept for solution in solutions]), weights, np.array(gaps), np.array(rounds))
+    return LassoPath(
+        np.array([solution.intercept for solution in solutions]), weights, np.array(gaps), np.array(rounds)
+    )
 
 
-def _evaluate(problem: Problem, intercept: float, weights: FloatArray, alpha: float, linear: FloatArray) -> Point:
+def _evaluate(
+    problem: LassoProblem, intercept: float, weights: FloatArray, alpha: float, linear: FloatArray
+) -> Solution:
     """The point of given coordinates; `linear` is ``Z @ weights``."""
     fit = linear + intercept
     below, above = np.maximum(problem.lower - fit, 0.0), np.maximum(fit - problem.upper, 0.0)
     loss = problem.weight @ (below**2 + above**2) / 2
-    return Point(intercept, weights, below, above, float(loss + alpha * np.abs(weights).sum()))
+    return Solution(intercept, weights, below, above, float(loss + alpha * np.abs(weights).sum()))
 
 
-def _linear(problem: Problem, weights: FloatArray) -> FloatArray:
+def _linear(problem: LassoProblem, weights: FloatArray) -> FloatArray:
     support = np.flatnonzero(weights)
     return problem.features.combine(support, weights[support])
 
 
-def _gradient(problem: Problem, point: Point) -> FloatArray:
+def _gradient(problem: LassoProblem, point: Solution) -> FloatArray:
     return problem.features.pull(problem.weight * (point.above - point.below))
 
 
-def _largest_pull(problem: Problem, point: Point) -> float:
+def _largest_pull(problem: LassoProblem, point: Solution) -> float:
     """The largest absolute derivative of the loss in a weight; 0 if all may be rounding.
 
     A derivative is a sum over rows of weight times feature times hinge. A hinge is a difference of numbers up to 1 in
@@ -120,7 +124,7 @@ def _largest_pull(problem: Problem, point: Point) -> float:
     return float(pull[pull > rounding].max(initial=0.0))
 
 
-def _best_intercept(problem: Problem, intercept: float, weights: FloatArray, alpha: float) -> Point:
+def _best_intercept(problem: LassoProblem, intercept: float, weights: FloatArray, alpha: float) -> Solution:
     """The point of least objective over the intercept."""
     linear = _linear(problem, weights)
     ends = np.concatenate([problem.lower - linear, problem.upper - linear])
@@ -130,7 +134,7 @@ def _best_intercept(problem: Problem, intercept: float, weights: FloatArray, alp
 
 
 def _line_minimum(
-    problem: Problem, fit: FloatArray, direction: FloatArray, tilt: float, bracket: tuple[float, float, float]
+    problem: LassoProblem, fit: FloatArray, direction: FloatArray, tilt: float, bracket: tuple[float, float, float]
 ) -> float:
     """The step in a bracket (left, start, right) that minimises ``loss(fit + step * direction) + tilt * step``.
 
@@ -156,7 +160,7 @@ def _line_minimum(
         step = following
 
 
-def _duality_gap(problem: Problem, point: Point, alpha: float) -> float:
+def _duality_gap(problem: LassoProblem, point: Solution, alpha: float) -> float:
     """The gap between the objective and a dual value, less what may be rounding.
 
     The dual variables are the hinges' slopes, scaled down until no feature's pull exceeds the penalty.
@@ -170,7 +174,7 @@ def _duality_gap(problem: Problem, point: Point, alpha: float) -> float:
     return max(point.objective - float(problem.weight @ (gains - squares)) - float(rounding), 0.0)
 
 
-def _descend(problem: Problem, point: Point, alpha: float, damping: float) -> tuple[Point, float]:
+def _descend(problem: LassoProblem, point: Solution, alpha: float, damping: float) -> tuple[Solution, float]:
     """One round: a point of lower objective, and the damping for the next round."""
     gradient = _gradient(problem, point)
     violation = np.where(point.weights == 0, np.abs(gradient) - alpha, 0.0)

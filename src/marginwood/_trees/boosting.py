@@ -26,7 +26,7 @@ from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows, make_team
 from marginwood._trees.rules import Rules
-from marginwood._trees.stages import Fitted, StagePath, first_prediction, grow_stages
+from marginwood._trees.stages import StagedRows, StagePath, first_prediction, grow_stages
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._validation import (
     BOOSTER_NAMES,
@@ -271,8 +271,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         if len(kept) > self.n_estimators:
             expected = f"at least the {len(kept)} stages that warm_start keeps"
             raise ValueError(f"n_estimators: expected {expected}, got {self.n_estimators}.")
-        fitted = Fitted(self, rows.rows, rows.team)
-        held_out = None if validation is None else Fitted(self, validation, rows.team)
+        fitted = StagedRows(self, rows.rows, rows.team)
+        held_out = None if validation is None else StagedRows(self, validation, rows.team)
         trees: list[MaxMarginIntervalTree] = []
         train_score: list[float] = []
         validation_score: list[float] = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from marginwood._base import Rows
-from marginwood._paths import Path, average_score, score_prediction
+from marginwood._paths import ModelPath, average_score, score_prediction
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray
 from marginwood.metrics._scorers import average_loss_of
@@ -17,7 +17,7 @@ from marginwood.metrics._scorers import average_loss_of
 __all__ = ["ForestPath"]
 
 
-class ForestPath(Path):
+class ForestPath(ModelPath):
     """A forest as the only model of a path: it has out-of-bag rows instead of a parameter to follow."""
 
     def __init__(self, forest: Any) -> None:

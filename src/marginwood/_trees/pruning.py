@@ -19,7 +19,7 @@ from sklearn.utils import Bunch
 from marginwood._base import Rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, parents
 from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, collapse_rates, path_losses
-from marginwood._paths import Path
+from marginwood._paths import ModelPath
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.metrics._scorers import average_loss_of
@@ -108,7 +108,7 @@ def leaves_along(nodes: npt.NDArray[np.void], path: PruningPath, leaves: IntArra
         yield leaves
 
 
-class SubtreePath(Path):
+class SubtreePath(ModelPath):
     """The subtrees of a grown tree, as models of an estimator that has a node table and the parameter `ccp_alpha`."""
 
     def __init__(self, estimator: Any, tree: IntervalTree) -> None:

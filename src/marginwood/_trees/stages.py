@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import LARGEST_SEED, Rows, targets_for
-from marginwood._paths import Path
+from marginwood._paths import ModelPath
 from marginwood._support.team import Team
 from marginwood._support.threads import check_stopped
 from marginwood._trees.growing import SortedRows, grow
@@ -26,13 +26,13 @@ from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.intervals import LARGEST_LIMIT, FloatArray
 from marginwood.losses import Loss, breakpoints, hinge_loss, optimal_constant
 
-__all__ = ["Fitted", "StagePath", "first_prediction", "grow_stages"]
+__all__ = ["StagePath", "StagedRows", "first_prediction", "grow_stages"]
 
 # How many rows a thread of a team adds a stage to in one go.
 ROWS_AT_ONCE = 2**14
 
 
-class Fitted:
+class StagedRows:
     """Rows and what the stages of a booster predict for them, counted from its first prediction.
 
     That is one number, or one for every row.
@@ -92,7 +92,7 @@ def grow_stages(
     booster: Any,
     rows: SortedRows,
     rules: Rules,
-    fitted: Fitted,
+    fitted: StagedRows,
     seed: int,
     kept: Sequence[MaxMarginIntervalTree] = (),
 ) -> Iterator[MaxMarginIntervalTree]:
@@ -123,7 +123,7 @@ def grow_stages(
         yield tree
 
 
-class StagePath(Path):
+class StagePath(ModelPath):
     """The stages of boosting as models of growing `n_estimators`; they are grown while they are scored."""
 
     def __init__(self, booster: Any, rows: SortedRows, stages: FloatArray) -> None:
@@ -139,7 +139,7 @@ class StagePath(Path):
         """The predictions after every stage."""
         booster = self._booster
         seed = check_random_state(booster.random_state).randint(1, LARGEST_SEED)
-        fitted = Fitted(booster, self._rows.rows)
+        fitted = StagedRows(booster, self._rows.rows)
         first = booster._first(X)
         total = np.zeros(len(X))
         booster.estimators_ = []
