@@ -332,7 +332,7 @@ def test_the_library_follows_the_number_of_rows_and_features():
     assert names[0] == "constant"
     assert {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} < set(names)
     many = [name for name, _ in auto_models(intervals, 3, 10**5, None)]
-    assert many[:3] == ["constant", "tree-small", "forest-all"]
+    assert [name for name in many if name != "xgboost"][:3] == ["constant", "tree-small", "forest-all"]
     assert many[-3:] == ["tree", "linear", "boosting-linear"]
     assert set(many) == {*names, "tree-small"} - {"kernel"}
     small = dict(auto_models(intervals, 1, 1, None))

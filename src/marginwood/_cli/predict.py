@@ -27,8 +27,8 @@ from marginwood.intervals import FloatArray
 # Option, what the model must predict, and what has it.
 NEEDED = (
     ("optimal_interval", "optimal_interval", "trees have equally good predictions"),
-    ("quantiles", "quantile", "--distribution, --model forest and --model curves of fit and tune give some"),
-    ("survival", "survival_function", "--distribution, --model forest and --model curves of fit and tune give some"),
+    ("quantiles", "quantile", "fit and tune with --distribution, --model forest or --model curves give some"),
+    ("survival", "survival_function", "fit and tune with --distribution, --model forest or --model curves give some"),
     ("range", "interval", "fit and tune with --ranges give any model ranges"),
 )
 
