@@ -43,6 +43,18 @@ def test_columns_of_text_become_categories_with_a_notice(call, grades, tmp_path)
     assert call("report", file, grades, "--out", tmp_path / "r.html")[0] == 0
 
 
+def test_a_column_of_ids_is_warned_of(call, grades, tmp_path):
+    frame = pl.read_csv(grades).with_columns(patient=pl.Series([f"P{row}" for row in range(90)]))
+    frame.write_csv(tmp_path / "ids.csv")
+    words = ("fit", tmp_path / "ids.csv", "--lower", "lo", "--upper", "up", "--out", tmp_path / "m")
+    code, _, log = call(*words)
+    assert code == 0, log
+    assert "warning: " in log
+    assert "column 'patient' differs in every row, as an id does; leave it out by --drop 'patient'" in log
+    assert "column 'grade'" not in log
+    assert "differs in every row" not in call(*words, "--drop", "patient")[2]
+
+
 def test_numbers_are_categories_where_they_are_named(call, grades, tmp_path):
     file = tmp_path / "forest.mw"
     words = ("--lower", "lo", "--upper", "up", "--model", "forest", "--n-estimators", "3", "--drop", "dose")

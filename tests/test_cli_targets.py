@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import marginwood
+from marginwood._cli.errors import with_options
 
 RANDOM = np.random.RandomState(0)
 DEPTH = RANDOM.uniform(0, 10, 60)
@@ -103,14 +104,27 @@ def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
         (["--value", "arsenic", "--nondetect", "flag"], 1, "column 'flag', row 3: expected 1 or 0, true or false"),
         (["--value", "arsenic", "--lower-limit", "x"], 2, "--lower-limit: expected a number or a column"),
         (["--value", "odd"], 1, "wells.csv: odd: expected a number, '<1', '>50' or 'ND' (not detected)"),
-        (["--value", "unlimited"], 1, "wells.csv: y: not detected, and below what is not known, in 1 of 60 rows"),
+        (
+            ["--value", "unlimited"],
+            1,
+            "wells.csv: y: not detected, but no detection limit is given, in 1 of 60 rows (first: row 0, y=ND). "
+            "Pass --lower-limit: a number, or one for each row.",
+        ),
+        (["--lower", "days", "--upper", "event"], 1, "They look like times and events: use --time and --event."),
+        (["--lower", "days", "--weight", "nothing", "--features", "depth"], 1, "--weight: all weights are zero"),
     ],
 )
 def test_what_cannot_be_a_target_is_refused_in_one_line(call, tmp_path, target, code, message):
     odd = ["1 mg", *texts()[1:]]
     flag = ["1", "0", "1", "maybe", *["0"] * 56]
+    numbers = {"days": np.arange(2, 62), "event": np.arange(60) % 2, "nothing": np.zeros(60)}
     path = write(
-        tmp_path / "wells.csv", arsenic=["<1", *texts()[1:]], odd=odd, flag=flag, unlimited=["ND", *texts()[1:]]
+        tmp_path / "wells.csv",
+        arsenic=["<1", *texts()[1:]],
+        odd=odd,
+        flag=flag,
+        unlimited=["ND", *texts()[1:]],
+        **numbers,
     )
     found, _, stderr = call("fit", path, *target, "--out", tmp_path / "m")
     assert found == code, stderr
@@ -132,3 +146,10 @@ def test_swapped_ends_and_events_taken_for_ends_are_warned_of(call, tmp_path):
     assert "are lower and upper swapped?" in stderr
     _, _, stderr = call("fit", path, "--lower", "died", "--upper", "start", "--drop", "end", "--out", tmp_path / "m")
     assert "warning: y: every lower end is 0 or 1" in stderr
+    assert "are times, use --time and --event." in stderr
+
+
+def test_names_of_columns_are_not_taken_for_options():
+    names = "'lower_limit', my_lower_limit, lower_limit=2"
+    assert with_options(names) == names
+    assert with_options("y: NaN. Pass lower_limit.") == "y: NaN. Pass --lower-limit."

@@ -361,7 +361,7 @@ def test_a_flag_decides_between_a_limit_and_a_detected_value_that_is_equal_to_it
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [
-        (["1", "ND"], {}, r"y: not detected, and below what .* row 1, y=ND\)\. Pass lower_limit"),
+        (["1", "ND"], {}, r"y: not detected, but no detection limit is given, .* row 1, y=ND\)\. Pass lower_limit"),
         (["1", ""], {"lower_limit": 1}, r"y: NaN, missing or infinite in 1 of 2 rows \(first: row 1, y=, .* Leave out"),
         (["1", "2 mg"], {}, "y: expected a number, '<1', '>50' or 'ND'"),
         ([1, 2], {"nondetect": [0, 2]}, r"nondetect: neither True/1 nor False/0 .* row 1, y=2.0, nondetect=2.0"),

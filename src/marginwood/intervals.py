@@ -267,7 +267,7 @@ def from_detection_limits(
     lower = np.where(below, -np.inf, np.where(above, high, values))
     upper = np.where(above, np.inf, np.where(below, low, values))
     advice = " Pass lower_limit: a number, or one for each row."
-    raise_first(below & np.isinf(upper), "y: not detected, and below what is not known,", advice, **shown)
+    raise_first(below & np.isinf(upper), "y: not detected, but no detection limit is given,", advice, **shown)
     bad = ~(np.isfinite(values) | (lower < upper))
     advice = " Leave out rows without a measurement; -inf and inf are fine where there is a limit on that side."
     raise_first(bad, "y: NaN, missing or infinite", advice, **shown, lower_limit=low, upper_limit=high)

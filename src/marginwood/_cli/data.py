@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from marginwood._cli.errors import DataError, UsageError
+from marginwood._cli.errors import DataError, UsageError, with_options
 from marginwood._cli.tables import Table, read_table
 from marginwood._ensemble.finite import FiniteMixin
 from marginwood._mistakes import find_swap
@@ -54,6 +54,8 @@ FEATURES, TARGETS, FOLDS = FOLDER_FILES
 LIMITS = ("lower_limit", "upper_limit")
 MEASURED_HINT = "; cells such as <1 and ND are read by --value {0!r}"
 TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
+
+FEWEST_IDS = 10  # different texts, before a column looks like an id
 
 log = logging.getLogger("marginwood")
 
@@ -239,6 +241,7 @@ def choose_categories(table: Table, names: list[str], knows_categories: bool, ch
         found = table.text_columns(names) if knows_categories else []
         if found:
             log.info("%s: columns of text are categories: %s", table.source, ", ".join(found))
+        _warn_of_ids(table, found)
         return found
     if not knows_categories:
         expected = "tree, forest, boosting, xgb, auto and curves take categories"
@@ -247,6 +250,15 @@ def choose_categories(table: Table, names: list[str], knows_categories: bool, ch
     if unknown:
         raise UsageError(f"--categories: expected columns to learn from, got {unknown}")
     return chosen
+
+
+def _warn_of_ids(table: Table, categories: list[str]) -> None:
+    """Warn of columns of which no two cells are the same: nothing can be learnt from them."""
+    for name in categories:
+        cells = table.frame.to_series(table.places[name]).drop_nulls()
+        if len(cells) >= FEWEST_IDS and cells.n_unique() == len(cells):
+            advice = f"leave it out by --drop {name!r}"
+            log.warning("warning: %s: column %r differs in every row, as an id does; %s", table.source, name, advice)
 
 
 def open_features(path: str) -> Table:
@@ -280,7 +292,7 @@ def read_target(table: Table, target: dict[str, str]) -> FloatArray:
     except ValueError as error:
         if isinstance(error, DataError | UsageError):
             raise
-        raise DataError(f"{table.source}: {error}") from None
+        raise DataError(f"{table.source}: {with_options(str(error))}") from None
 
 
 def _read_measurements(table: Table, target: dict[str, str]) -> FloatArray:

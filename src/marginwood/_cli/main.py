@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from marginwood._cli import benchmark, demo, evaluate, fit, plot, predict, report, show, tune, warmup
-from marginwood._cli.errors import UsageError
+from marginwood._cli.errors import DataError, UsageError, with_options
 from marginwood._support.text import printable
 from marginwood._version import __version__
 
@@ -117,6 +117,8 @@ def _describe(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(str(error).split())
+    if not isinstance(error, DataError):
+        text = with_options(text)
     known = isinstance(error, ValueError | OSError | TypeError | ImportError) and text
     return text if known else f"{type(error).__name__}: {text} (--debug shows where)"
 
@@ -151,4 +153,6 @@ def _set_up_messages(quiet: bool) -> None:
     log.setLevel(logging.WARNING if quiet else logging.INFO)
     # Columns are matched by name before a model sees them.
     warnings.filterwarnings("ignore", "X does not have valid feature names")
-    warnings.showwarning = lambda message, *_, **__: log.warning("warning: %s", " ".join(str(message).split()))
+    warnings.showwarning = lambda message, *_, **__: log.warning(
+        "warning: %s", with_options(" ".join(str(message).split()))
+    )
