@@ -1,12 +1,13 @@
 """Text of unknown origin, printed."""
 
+import traceback
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginwood._support.text import one_line, printable
+from marginwood._support.text import escaped, one_line, printable
 
 
 @given(st.text())
@@ -45,3 +46,15 @@ def test_one_line_is_one_line(text):
 
 def test_white_space_of_any_length_is_one_space():
     assert one_line(" dose\r\n\t in\u2028gram\x1b ") == "dose in gram\\x1b"
+
+
+def test_the_traceback_of_an_escaped_error_holds_nothing_that_a_terminal_obeys():
+    try:
+        try:
+            {}["\x1b[2J"]
+        except KeyError:
+            raise ValueError("\x1b[2J", 7)  # noqa: B904 - shown as what happened meanwhile
+    except ValueError as error:
+        shown = "".join(traceback.format_exception(escaped(error)))
+    assert "\x1b" not in shown
+    assert shown.count("\\x1b[2J") == 4  # both lines of source, both messages

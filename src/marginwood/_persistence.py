@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._archive import load_plain, read_members
 from marginwood._states import decode_model, encode
 from marginwood._support.files import write_whole
+from marginwood._support.text import escaped
 from marginwood._version import __version__
 
 __all__ = ["load", "load_with_header", "save"]
@@ -115,7 +116,7 @@ def load_with_header(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]
         except ImportError:  # XGBoost is not installed
             raise
         except Exception as error:
-            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            reason = str(escaped(error)).strip().split("\n")[0] or type(error).__name__
             raise ValueError(f"{os.fspath(path)}: not a model file of marginwood, or damaged: {reason}") from error
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["one_line", "printable"]
+__all__ = ["escaped", "one_line", "printable"]
 
 
 def printable(text: str) -> str:
@@ -20,6 +20,16 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """The same on one line: white space of any length is one space."""
     return printable(" ".join(text.split()))
+
+
+def escaped(error: BaseException) -> BaseException:
+    """An error of which neither its own text nor those that a traceback shows before it can command a terminal."""
+    shown: BaseException | None = error
+    while shown is not None:
+        if not isinstance(shown, KeyError):  # which shows what is missing as an escaped literal
+            shown.args = tuple(printable(text) if isinstance(text, str) else text for text in shown.args)
+        shown = shown.__cause__ or shown.__context__
+    return error
 
 
 def _is_harmless(character: str) -> bool:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from marginwood._fitted import read
 from marginwood._states import CLASS, decode_model, encode
-from marginwood._support.text import printable
+from marginwood._support.text import escaped
 from marginwood._version import __version__
 
 __all__ = ["from_dict", "to_dict"]
@@ -92,7 +92,7 @@ def from_dict(state: Any) -> Any:
     except ImportError:  # XGBoost is not installed
         raise
     except Exception as error:
-        reason = printable(str(error).strip().split("\n")[0]) or type(error).__name__
+        reason = str(escaped(error)).strip().split("\n")[0] or type(error).__name__
         kind = f"{type(error).__name__}: " if isinstance(error, LookupError) else ""
         raise ValueError(f"state: not a model of marginwood, or damaged: {kind}{reason}") from error
 
