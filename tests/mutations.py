@@ -20,6 +20,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -30,11 +31,15 @@ from marginwood.datasets import make_sine
 from marginwood.export import export_text, from_dict, to_dict
 
 sys.path.insert(0, str(Path(__file__).parent))
+from conftest import PATIENCE
 from models import small_models
 
 BATCH = 25
+# Of the processor: a busy machine is no failure.
 SECONDS_PER_CASE = 10
 MEMORY = 6 << 30
+# What kernels read: it deserves a good share of the mutations.
+OF_TREES = {"nodes", "n_categories", "offsets", "codes"}
 
 INTEGERS = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 7, 2**20, 2**31 - 1, 2**31, 10**9, 2**63 - 1]
 FLOATS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0, 1e308, -1e308, 5e-324]
@@ -61,11 +66,17 @@ JUNK = [
 
 
 def fitted_models():
-    """One fitted model of each kind that can be saved, a pipeline among them."""
+    """Two fitted models of each kind that takes categories, with and without them, one of each other; a pipeline."""
     X, y = make_sine(40, 3, random_state=0)
-    models = small_models()
-    models["Pipeline"] = Pipeline([("scale", StandardScaler()), ("tree", marginwood.MaxMarginIntervalTree())])
-    return [model.fit(X, y) for model in models.values()]
+    labels = np.floor(4 * X) % 5
+    kinds = small_models().values()
+    with_categories = [
+        clone(model).set_params(categorical_features=[0, 2]).fit(labels, y)
+        for model in kinds
+        if "categorical_features" in model.get_params(deep=False)
+    ]
+    pipeline = Pipeline([("scale", StandardScaler()), ("tree", marginwood.MaxMarginIntervalTree())])
+    return [*(model.fit(X, y) for model in (*kinds, pipeline)), *with_categories]
 
 
 def places(state, path=()):
@@ -129,7 +140,7 @@ def mutate(state, rng, junk):
     """A plain state, or a dictionary of JSON, of which something is changed."""
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         paths = list(places(state)) or [()]
-        tables = [path for path in paths if "nodes" in path]  # what kernels read deserves a good share
+        tables = [path for path in paths if OF_TREES & set(path)]
         path = rng.choice(tables if tables and rng.random() < 0.4 else paths)
 
         def change(value, whole=state):
@@ -171,6 +182,7 @@ def use(model):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(9, model.n_features_in_))
     rows[0], rows[1], rows[2] = np.nan, np.inf, -np.inf
+    rows[3:6] = rng.integers(0, 5, rows[3:6].shape)  # categories, where a model has some
     for read in (
         lambda: model.predict(rows),
         lambda: model.apply(rows),
@@ -225,9 +237,10 @@ def run_batch(numbers, run):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         with os.fdopen(write, "w") as report:
+            faulthandler.register(signal.SIGPROF, file=sys.stdout, chain=True)
             for number in numbers:
-                faulthandler.dump_traceback_later(SECONDS_PER_CASE - 1, file=sys.stdout)
-                signal.alarm(SECONDS_PER_CASE)
+                signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_CASE)
+                signal.alarm(PATIENCE)  # for one that waits for ever
                 print(number, "started", file=report, flush=True)
                 try:
                     run(number)

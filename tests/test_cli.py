@@ -724,7 +724,7 @@ def test_a_closed_stdout_is_an_error_for_what_prints_and_for_nothing_else(folder
     def run_closed(stream, *words):
         script = f'"$@" {stream}&-'
         words = ["sh", "-c", script, "sh", *command(*words)]
-        return subprocess.run(words, check=False, capture_output=True, timeout=120, env=environment())
+        return subprocess.run(words, check=False, capture_output=True, timeout=PATIENCE, env=environment())
 
     for words in (["predict", folder / "tree.mw", folder / "new.csv"], ["show", folder / "tree.mw"]):
         assert_one_line(run_closed(">", *words), 1, "standard output is closed")
@@ -744,7 +744,7 @@ def test_ctrl_c_during_start_up_ends_the_command_without_a_word(tmp_path):
     (tmp_path / "numpy.py").write_text(INTERRUPTED)  # the first thing that the package imports
     words = [sys.executable, "-m", "marginwood"]
     paths = environment() | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SRC)])}
-    result = subprocess.run(words, check=False, capture_output=True, timeout=120, env=paths)
+    result = subprocess.run(words, check=False, capture_output=True, timeout=PATIENCE, env=paths)
     assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, b"", b"")
 
 

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import traceback
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,13 +32,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, SplineTransformer, StandardScaler
 
 import marginwood
+from conftest import PATIENCE
 from marginwood._archive import SCHEMA
 from marginwood._persistence import HEADER, load_with_header
-from marginwood._states import known_classes
+from marginwood._states import encode, known_classes
 from marginwood._support.files import write_whole
 from marginwood.datasets import make_sine
 from marginwood.metrics import get_scorer
 from models import small_models
+from mutations import OF_TREES, fitted_models, places
 
 X, y = make_sine(80, 3, random_state=0)
 X_missing = np.where(X > 9, np.nan, X)
@@ -82,7 +85,7 @@ def tree_file(tmp_path_factory):
 
 
 def test_classes_that_nothing_has_used_yet_are_known():
-    program = "from marginwood._states import known_classes; print(*known_classes())"
+    program = "from marginwood._states import encode, known_classes; print(*known_classes())"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert set(result.stdout.split()) >= {name for name in marginwood.__all__ if name.endswith(("Regressor", "CV"))}
 
@@ -262,6 +265,15 @@ def test_foreign_types_are_refused(tree_file, tmp_path, kind):
         marginwood.load(zipped(tmp_path / "m.mw", members | {SCHEMA: json.dumps(schema)}))
 
 
+def test_what_a_file_says_cannot_command_a_terminal(tree_file, tmp_path):
+    members = files(tree_file)
+    schema = json.loads(members[SCHEMA])
+    schema["content"]["margin"] |= {"__module__": "x\x1b[2J", "__class__": "dict"}
+    with pytest.raises(ValueError, match=r"x\\x1b\[2J\.dict") as caught:
+        marginwood.load(zipped(tmp_path / "m.mw", members | {SCHEMA: json.dumps(schema)}))
+    assert "\x1b" not in "".join(traceback.format_exception(caught.value))
+
+
 def with_state(tree_file, path, change):
     """A copy of a file whose plain state went through `change`."""
     import skops.io
@@ -301,6 +313,9 @@ HOSTILE = {
     ),
     "a threshold that is NaN": set_cell("threshold", 0, np.nan),
     "a value that is NaN": set_cell("value", -1, np.nan),
+    "a value that is infinite": set_cell("value", -1, np.inf),
+    "an impurity that is infinite": set_cell("impurity", 0, np.inf),
+    "a weight that is infinite": set_cell("weighted_n_node_samples", 0, np.inf),
     "a side that is neither": set_cell("missing_go_to_left", 0, 7),
     "fewer than no samples": set_cell("n_node_samples", 0, -1),
     "names for other features": lambda state: state.update(feature_names_in_=np.array(["a", "b"])),
@@ -593,3 +608,27 @@ def test_mutated_models_raise_or_are_models(what):
     result = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert " 0 failures" in result.stdout
+
+
+def test_models_with_categories_are_among_those_mutated():
+    names = {path[-1] for model in fitted_models() for path in places(encode(model))}
+    assert names >= OF_TREES
+
+
+# The second case would never end.
+BUSY = """
+import mutations
+mutations.SECONDS_PER_CASE = 1
+def run(number):
+    while number == 1:
+        pass
+print(mutations.run_batch([0, 1, 2], run))
+"""
+
+
+@posix
+def test_a_mutated_model_that_keeps_the_processor_busy_is_given_up():
+    words = [sys.executable, "-c", BUSY]
+    folder = Path(__file__).parent
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    assert f"[(1, 'the process ended with status {signal.SIGPROF:d}')]" in result.stdout

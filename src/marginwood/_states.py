@@ -335,7 +335,10 @@ def _check_splits(nodes: Nodes, n_features: int) -> None:
         raise ValueError(f"a split uses a feature beyond the {n_features} of the model.")
     if not np.isin(nodes["missing_go_to_left"], (0, 1)).all():
         raise ValueError("missing_go_to_left: expected 0 or 1.")
-    for name in ("threshold", "value", "value_low", "value_high", "impurity", "weighted_n_node_samples"):
+    for name in ("value", "impurity", "weighted_n_node_samples"):
+        if not np.isfinite(nodes[name]).all():
+            raise ValueError(f"a node's {name} is NaN or infinite.")
+    for name in ("threshold", "value_low", "value_high"):  # infinite where a split parts NaN, or a side is open
         if np.isnan(nodes[name]).any():
             raise ValueError(f"a node's {name} is NaN.")
     if (nodes["n_node_samples"] < 0).any() or (nodes["weighted_n_node_samples"] < 0).any():
