@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -13,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from marginwood import MaxMarginIntervalTree
+from marginwood._trees.table import find_missing
 from marginwood.metrics import get_scorer, interval_d2_score
 from strategies import (
     LOSSES,
@@ -128,6 +130,11 @@ def test_rows_open_on_both_sides_change_no_cost(data, problem, loss, margin):
     counted = np.ones(len(y), dtype=bool) if weights is None else weights > 0
     np.testing.assert_allclose(other.predict(X[counted]), tree.predict(X[counted]), rtol=1e-12, atol=1e-12)
     assert other.tree_.n_node_samples[0] == tree.tree_.n_node_samples[0] + n_open
+
+
+@given(arrays(np.float64, (4, 3), elements=st.sampled_from([0.0, inf, -inf, nan])))
+def test_features_that_hold_nan_are_found(X):
+    np.testing.assert_array_equal(find_missing(X), np.isnan(X).any(axis=0))
 
 
 def test_nan_that_training_never_saw_goes_where_the_weight_went():

@@ -18,7 +18,7 @@ from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.problem import refuse_vanishing
 from marginwood._support.checks import check_number
 from marginwood._trees.pruning import PrunableMixin, SubtreePath, prune
-from marginwood._trees.table import IntervalTree, TreeReader
+from marginwood._trees.table import IntervalTree, TreeReader, find_missing
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import breakpoints, check_loss
 
@@ -146,7 +146,7 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
             present = ~np.isnan(x)
             distinct, ranks[present, feature] = np.unique(x[present], return_inverse=True)
             values.append(distinct)
-        return RankedRows(rows, ranks, values, np.any(np.isnan(ranks), axis=0))
+        return RankedRows(rows, ranks, values, find_missing(ranks))
 
     def _fit_path(self, ranked: RankedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
         check_loss("squared_hinge", self.margin)

@@ -23,7 +23,7 @@ from marginwood._paths import ModelPath
 from marginwood._support.checks import check_number
 from marginwood._trees.pruning import collapse
 from marginwood._trees.rules import Rules
-from marginwood._trees.table import IntervalTree, TreeReader
+from marginwood._trees.table import IntervalTree, TreeReader, find_missing
 from marginwood.intervals import FloatArray
 from marginwood.losses import optimal_constant
 
@@ -207,7 +207,7 @@ def _grow(data: Rows, options: Options, significance: float) -> _Grown:
         nodes[name] = [node[name] for node in table]
     nodes["value"] = centre + scale * nodes["value"]
     nodes["value_low"] = nodes["value_high"] = nodes["value"]
-    return _Grown(IntervalTree(nodes, np.isnan(data.X.max(axis=0))), np.array([node["p_value"] for node in table]))
+    return _Grown(IntervalTree(nodes, find_missing(data.X)), np.array([node["p_value"] for node in table]))
 
 
 def _node_model(rows: Rows) -> tuple[dict[str, Any], FloatArray | None]:

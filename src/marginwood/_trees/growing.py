@@ -24,6 +24,7 @@ from marginwood._support.team import Team
 from marginwood._support.threads import count_threads
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
+from marginwood._trees.table import find_missing
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = ["Grown", "Nodes", "SortedRows", "grow", "grow_unpruned", "make_team"]
@@ -60,7 +61,7 @@ class SortedRows:
         self.team = team
         self.orders = sort_features(self.X, team)
         self.target = Target(intervals, team=team)
-        self.saw_missing: BoolArray = np.isnan(self.X.max(axis=0))
+        self.saw_missing = find_missing(self.X)
         self._is_shared = is_shared
         self._limits: tuple[float, Limits] | None = None
         self.last_grown: tuple[Any, Grown] | None = None

@@ -15,7 +15,13 @@ from marginwood._core.predict import apply, decision_paths, depths
 from marginwood._core.subsets import Subsets
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
-__all__ = ["IntervalTree", "OptimumReader", "TreeReader"]
+__all__ = ["IntervalTree", "OptimumReader", "TreeReader", "find_missing"]
+
+
+def find_missing(X: FloatArray) -> BoolArray:
+    """Which features hold NaN."""
+    found: BoolArray = np.isnan(X.max(axis=0))  # without a mask of all cells
+    return found
 
 
 class IntervalTree:

@@ -12,7 +12,7 @@ from marginwood._ensemble.distributional import DistributionalIntervalRegressor
 from marginwood._ensemble.pool import DistributionalSuperLearner
 from marginwood._fitted import Fitted
 from marginwood._linear.censored import CensoredLinearRegression
-from marginwood._trees.table import IntervalTree
+from marginwood._trees.table import IntervalTree, find_missing
 from marginwood.intervals import FloatArray
 from marginwood.metrics import interval_d2_score, interval_mean_squared_error
 
@@ -119,7 +119,7 @@ def _data_warnings(trees: list[IntervalTree], X: FloatArray, y: FloatArray, name
     if np.isinf(X).any():
         found.append(f"There are infinities in {_name_columns(np.isinf(X).any(axis=0), names)}.")
     if trees:
-        surprising = np.isnan(X).any(axis=0) & ~trees[0].saw_missing
+        surprising = find_missing(X) & ~trees[0].saw_missing
         if surprising.any():
             found.append(
                 f"There are missing values in {_name_columns(surprising, names)}, and none in training: such "
