@@ -10,6 +10,7 @@ from pages import DOCS, find_blocks, find_pages, run, without_trailing_blanks
 from PIL import Image
 
 from marginwood._cli.main import COMMANDS
+from marginwood._version import __version__
 
 ROOT = DOCS.parent
 PAGES = [page for page in find_pages() if page.name != "README.md"]
@@ -75,6 +76,17 @@ def test_every_picture_is_on_a_page():
     pages = [*find_pages(), *(ROOT / name for name in ("CONTRIBUTING.md", "ARCHITECTURE.md"))]
     shown = {(page.parent / target).resolve() for page in pages for target in PICTURE.findall(page.read_text("utf-8"))}
     assert set((DOCS / "images").rglob("*.png")) <= shown
+
+
+@pytest.mark.parametrize("picture", sorted((DOCS / "images").rglob("*.png")), ids=name_of)
+def test_no_picture_is_blank(picture):
+    with Image.open(picture) as image:
+        darkest, brightest = image.convert("L").getextrema()
+    assert darkest < brightest
+
+
+def test_no_page_for_users_names_a_version_that_would_go_stale():
+    assert [name_of(page) for page in find_pages() if f"marginwood-{__version__}" in page.read_text("utf-8")] == []
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
