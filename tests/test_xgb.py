@@ -418,7 +418,9 @@ def test_a_class_of_the_user_may_compute_other_slopes(tmp_path):
     model, plain = (regressor(loss=loss, max_depth=1).fit(X, noise) for loss in (Lopsided(), IntervalObjective()))
     assert model.predict(X).mean() < plain.predict(X).mean() - 0.2
     marginwood.save(model, tmp_path / "model.mw")
-    np.testing.assert_array_equal(marginwood.load(tmp_path / "model.mw").predict(X), model.predict(X))
+    loaded = marginwood.load(tmp_path / "model.mw")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.loss == "squared_hinge"  # a file holds no code
 
 
 def test_the_typical_distance_is_positive():
