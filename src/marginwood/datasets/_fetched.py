@@ -59,8 +59,8 @@ def fetch_paper_data(
     url : str, default="https://git.io/mmit-data"
         A zip or tar archive, or the page of a GitHub repository. A ``file://`` address works too.
     sha256 : str, default=None
-        Digest that the archive must have; None for no check. None can be given here, since the archive of the authors may
-        change: to be sure of the same data, keep the digest of a download that you trust.
+        Digest that the archive must have; None for no check. No digest can be given here, since the archive of the
+        authors may change: to be sure of the same data, keep that of a download that you trust.
     download_if_missing : bool, default=True
         Whether to download what is not there; otherwise that raises.
     timeout : float, default=60.0
