@@ -100,6 +100,14 @@ def test_a_light_row_narrows_the_squared_optimum_as_much_as_a_heavy_one():
     assert values.tolist() == [-0.5, 1.0]
 
 
+@pytest.mark.parametrize("light", [1e-6, 1e-15, 1e-16, 1e-17, 1e-18, 1e-22])
+@pytest.mark.parametrize("n_heavy", [1, 3, 20])
+def test_light_rows_decide_between_heavy_ones_that_do_not_care(light, n_heavy):
+    y = np.array([(1999999.5, np.inf), (-np.inf, 1.5), *[(1e6, 1000001.0)] * n_heavy])
+    found = optimal_costs(*y.T, loss="squared_hinge", sample_weight=[light, light, *[1.0] * n_heavy])
+    assert found.values[1:].tolist() == [1000000.5] * (n_heavy + 1)
+
+
 @given(one_sided_intervals(), margins, losses)
 def test_limits_of_one_kind_cost_nothing_and_are_predicted_by_their_finite_end(y, margin, loss):
     costs, values, _ = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss=loss)

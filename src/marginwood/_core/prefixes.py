@@ -22,6 +22,7 @@ SHARE = 1e-9
 NOISE = (2 * 2.0**-52 / SHARE) ** 2
 LARGEST = np.finfo(np.float64).max  # prefixes may reach any limit
 VALUE_SHARE = 1e-2  # and, squared, this share of it of the distances that a value is a mean of
+MOST_TIED = 16  # breakpoints next to a value that are looked at
 
 
 class Results(NamedTuple):
@@ -84,8 +85,38 @@ def _more_noise(code, noise, exact, own, products, start, added, walked):
     )
 
 
+@inner
+def _least_weight(points, ranks, minimum, mu, blur):
+    """The least weight of a piece and of the pieces beyond breakpoints that its value cannot be told from.
+
+    There the same error of a sum moves the value farther: with limits of weight 1 at the end of a piece, and of weight
+    1e-18 beside it, a value that is right to 1e-16 may belong anywhere in the next piece. Of many such breakpoints
+    nothing is known.
+    """
+    least = minimum.weight
+    weight = minimum.weight
+    rank = minimum.low
+    for _ in range(MOST_TIED):
+        if mu - points[rank, 0] > blur:
+            break
+        weight -= points[rank, 1]
+        least = min(least, weight)
+        rank = rankset.previous_rank(ranks, rankset.LEFT, rank)
+    else:
+        return 0.0
+    weight = minimum.weight
+    rank = minimum.high
+    for _ in range(MOST_TIED):
+        if points[rank, 0] - mu > blur:
+            return least
+        weight += points[rank, 1]
+        least = min(least, weight)
+        rank = rankset.next_rank(ranks, rankset.LEFT, rank)
+    return 0.0
+
+
 @inlined
-def _is_certain(points, code, minimum, noise, exact, cost, centre, value):
+def _is_certain(points, ranks, code, minimum, noise, exact, cost, centre, value):
     """Whether the sums have rounded too little to show in the minimum; weights that add exactly do not round at all."""
     if minimum.n_active == 0:
         return True
@@ -101,9 +132,14 @@ def _is_certain(points, code, minimum, noise, exact, cost, centre, value):
     # The distance by which the value may be off is compared with the one that the cost is a square of.
     mu = minimum.total / minimum.weight
     twice = mu * mu
+    slope = total + twice * weight
+    blur = SHARE * np.sqrt(slope) / minimum.weight
+    least = minimum.weight
+    if slope > 0 and (mu - points[minimum.low, 0] <= blur or points[minimum.high, 0] - mu <= blur):
+        least = _least_weight(points, ranks, minimum, mu, blur)
     return (
         square + 4 * twice * total + twice * twice * weight <= cost * cost
-        and total + twice * weight <= VALUE_SHARE * minimum.weight * cost
+        and slope <= VALUE_SHARE * least * cost
         and weight <= minimum.weight * minimum.weight
         and (abs(centre) <= 16 * abs(value) or NOISE * centre * centre * minimum.weight <= cost)
     )
@@ -198,7 +234,7 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code,
         cost = hinge.cost_of(points, loss, minimum)
         value = _value_of(breakpoints, code, minimum, centre)
         moves[i] = minimum.moves - start.moves
-        if not _is_certain(points, code, minimum, noise, exact, cost, centre, value):
+        if not _is_certain(points, ranks, code, minimum, noise, exact, cost, centre, value):
             best = meet(breakpoints, points, ranks, rankset.LEFT, code, False)
             n_afresh += i + 1
             moves[i] = _count_between(ranks, rankset.LEFT, start.low, best.low_rank)
