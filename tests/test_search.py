@@ -25,6 +25,7 @@ import marginwood._trees.forest
 from marginwood import (
     CensoringStratifiedKFold,
     IntervalCARTCV,
+    KernelIntervalRegressionCV,
     L1IntervalRegression,
     L1IntervalRegressionCV,
     MaxMarginIntervalBoosting,
@@ -53,6 +54,9 @@ SEARCHES = {
         5, losses="squared_hinge", n_margins=2, grid={"max_depth": [1, 2]}, subsample=0.7, cv=3, random_state=0
     ),
     "linear": L1IntervalRegressionCV(margins=[0.0, 0.2], n_alphas=6, tol=1e-12, cv=3),
+    "kernel": KernelIntervalRegressionCV(
+        margins=[0.0, 0.2], length_scales=[1.0, 2.0], alphas=[1e-1, 1e-3, 1e-5], n_components=20, cv=3, random_state=0
+    ),
     "cart": IntervalCARTCV(margins=[0.0, 0.2], max_depth=4, cv=3, random_state=0),
     "transformation": TransformationTreeCV(
         significances=[0.9, 1e-6, 0.1], min_samples_split=6, min_samples_leaf=3, cv=3
@@ -266,12 +270,28 @@ def test_targets_whose_squares_vanish_are_tuned_by_scores_without_squares(scorin
     np.testing.assert_allclose(np.ldexp(same.predict(X), 565), search.predict(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "cart"])
+@pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "kernel", "cart"])
 def test_a_random_state_that_is_used_up_gives_one_seed_to_all_candidates(name):
     X, y = make_problem()
     one, other = (make_search(name, random_state=np.random.RandomState(5)).fit(X, y) for _ in range(2))
     assert_same_results(one, other)
     assert_same_results(one, make_search(name, random_state=one.best_estimator_.random_state).fit(X, y))
+
+
+@pytest.mark.parametrize("name", ["forest", "out of bag"])
+def test_distributions_are_those_of_the_best_forest(name):
+    X, y = make_problem()
+    search = make_search(name)
+    with pytest.raises(NotFittedError):
+        search.predict_distribution(X)
+    forest = search.fit(X, y).best_estimator_
+    times = [-1.0, 0.0, 0.5]
+    np.testing.assert_array_equal(search.predict_distribution(X).sf(times), forest.predict_distribution(X).sf(times))
+    np.testing.assert_array_equal(
+        search.predict_survival_function(X, times), forest.predict_survival_function(X, times)
+    )
+    np.testing.assert_array_equal(search.predict_quantile(X, [0.1, 0.5]), forest.predict_quantile(X, [0.1, 0.5]))
+    assert np.isfinite(get_scorer("neg_interval_log_loss")(search, X, y))
 
 
 @pytest.mark.parametrize("name", ["forest", "boosting"])
@@ -558,7 +578,7 @@ def test_one_standard_error_takes_the_forest_of_fewest_leaves():
     assert out_of_bag.best_index_ == make_search("out of bag").fit(X, y).best_index_
 
 
-@pytest.mark.parametrize("name", ["tree", "boosting", "linear", "cart", "transformation"])
+@pytest.mark.parametrize("name", ["tree", "boosting", "linear", "kernel", "cart", "transformation"])
 def test_a_row_of_weight_two_is_two_rows(name):
     X, y = make_problem()
     weight = np.random.default_rng(1).integers(1, 3, size=len(y))
@@ -570,6 +590,8 @@ def test_a_row_of_weight_two_is_two_rows(name):
         parameters = {"min_samples_split": 2, "min_samples_leaf": 1}
     if name == "cart":  # in small nodes splits are equally good, and rounding chooses
         parameters = {"max_depth": 2}
+    if name == "kernel":  # all rows are landmarks
+        parameters = {"n_components": 200}
     weighted = make_search(name, cv=folds, **parameters).fit(X, y, weight)
     repeated = make_search(name, cv=twice, **parameters).fit(X[row], y[row])
     for column in weighted.cv_results_:
@@ -578,7 +600,7 @@ def test_a_row_of_weight_two_is_two_rows(name):
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["tree", "boosting", "linear", "cart", "transformation"])
+@pytest.mark.parametrize("name", ["tree", "boosting", "linear", "kernel", "cart", "transformation"])
 def test_rows_of_weight_zero_count_as_absent(name):
     X, y = make_problem()
     weight = np.random.default_rng(2).integers(0, 3, size=len(y)).astype(float)
@@ -758,7 +780,7 @@ def test_a_journal_of_a_long_grid_with_one_other_value_is_refused(tmp_path):
         L1IntervalRegressionCV(alphas=alphas, **settings).fit(X, y)
 
 
-@pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "cart"])
+@pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "kernel", "cart"])
 def test_a_journal_of_random_models_needs_a_seed(name, tmp_path):
     X, y = make_problem()
     with pytest.raises(ValueError, match="random_state: a checkpoint needs a seed"):

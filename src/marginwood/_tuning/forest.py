@@ -6,19 +6,22 @@ import os
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
+from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._tuning.estimator import EnsembleSearchCV
 from marginwood._tuning.search import Point
+from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import IntArray
 from marginwood.losses import LOSSES
 
 __all__ = ["MaxMarginIntervalForestCV"]
 
 
-class MaxMarginIntervalForestCV(EnsembleSearchCV):
+class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
     """Forest of maximum margin interval trees that chooses its loss, its margin and more by its out-of-bag rows.
 
     Every candidate is a whole forest. Features and limits are sorted once for all of them, and all draw the same rows.
@@ -216,6 +219,22 @@ class MaxMarginIntervalForestCV(EnsembleSearchCV):
         if groups is not None:
             warn("groups: out-of-bag scores ignore them; set cv to a splitter such as sklearn's GroupKFold.")
         return []
+
+    def predict_distribution(self, X: Any) -> IntervalDistribution:
+        """Predict the distribution of the target for every row by the best forest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        IntervalDistribution
+            One row per row of X.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict_distribution(X)
 
     def _refit_params(self) -> dict[str, Any]:
         return {"n_jobs": self.n_jobs}

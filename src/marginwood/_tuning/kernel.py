@@ -50,7 +50,7 @@ class KernelIntervalRegressionCV(SearchCV):
     n_jobs : int, default=None
         Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
     verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
         File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
         started again with the same data and parameters does only what is missing. A custom scorer is known by
@@ -67,7 +67,7 @@ class KernelIntervalRegressionCV(SearchCV):
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
-        One entry per candidate: the parameters, as ``param_margin``, ``param_alpha``;
+        One entry per candidate: the parameters, as ``param_margin``, ``param_length_scale``, ``param_alpha``;
         ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     n_splits_ : int
         Number of folds.

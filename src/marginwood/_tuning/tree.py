@@ -85,14 +85,15 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     tree_ : IntervalTree
         Its node table; `apply`, `get_depth` and so on read it.
     best_params_ : dict
-        Its ``loss``, ``margin`` and ``ccp_alpha``.
+        Its ``loss``, ``margin``, ``anchor`` and ``ccp_alpha``.
     best_score_ : float
         Its mean score.
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
-        One entry per candidate: ``param_loss``, ``param_margin``, ``param_ccp_alpha``, ``n_leaves`` (of the tree on all
-        data), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        One entry per candidate: ``param_loss``, ``param_margin``, ``param_anchor``, ``param_ccp_alpha``, ``n_leaves``
+        (of the tree on all data), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int
