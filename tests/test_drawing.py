@@ -7,7 +7,7 @@ import pytest
 
 from marginwood import MaxMarginIntervalTree
 from marginwood._drawing import (
-    Place,
+    DrawnNode,
     answer,
     condition,
     make_surface,
@@ -28,11 +28,11 @@ def stairs():
 
 def test_parents_come_before_their_children_and_the_left_before_the_right():
     assert list(places(stairs(), None)) == [
-        Place(0, depth=0, parent=-1, is_left=False, is_cut=False),
-        Place(1, depth=1, parent=0, is_left=True, is_cut=False),
-        Place(2, depth=1, parent=0, is_left=False, is_cut=False),
-        Place(3, depth=2, parent=2, is_left=True, is_cut=False),
-        Place(4, depth=2, parent=2, is_left=False, is_cut=False),
+        DrawnNode(0, depth=0, parent=-1, is_left=False, is_cut=False),
+        DrawnNode(1, depth=1, parent=0, is_left=True, is_cut=False),
+        DrawnNode(2, depth=1, parent=0, is_left=False, is_cut=False),
+        DrawnNode(3, depth=2, parent=2, is_left=True, is_cut=False),
+        DrawnNode(4, depth=2, parent=2, is_left=False, is_cut=False),
     ]
 
 

@@ -22,7 +22,7 @@ from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "Place",
+    "DrawnNode",
     "Surface",
     "answer",
     "condition",
@@ -44,7 +44,7 @@ MOST_LABELS = 12  # of a split of categories
 MOST_LEVELS = 40  # of a surface, beside 0 and infinity
 
 
-class Place(NamedTuple):
+class DrawnNode(NamedTuple):
     """A node to draw; `is_cut` says that its children are not drawn though it has some."""
 
     idx: int
@@ -54,7 +54,7 @@ class Place(NamedTuple):
     is_cut: bool
 
 
-def places(tree: IntervalTree, max_depth: int | None) -> Iterator[Place]:
+def places(tree: IntervalTree, max_depth: int | None) -> Iterator[DrawnNode]:
     """The nodes down to one below `max_depth`; every parent comes before its children, the left before the right."""
     if max_depth is not None:
         check_count("max_depth", max_depth, 0)
@@ -63,7 +63,7 @@ def places(tree: IntervalTree, max_depth: int | None) -> Iterator[Place]:
     while pending:
         idx, depth, parent, is_left = pending.pop()
         is_cut = bool(max_depth is not None and depth > max_depth and left[idx] != LEAF)
-        yield Place(idx, depth, parent, is_left, is_cut)
+        yield DrawnNode(idx, depth, parent, is_left, is_cut)
         if left[idx] != LEAF and not is_cut:
             pending.append((int(right[idx]), depth + 1, idx, False))
             pending.append((int(left[idx]), depth + 1, idx, True))
@@ -101,14 +101,14 @@ def show_labels(labels: list[Any], most: int = MOST_LABELS) -> str:
     return f"{{{', '.join(shown + rest)}}}"
 
 
-def missing_note(tree: IntervalTree, place: Place) -> str:
+def missing_note(tree: IntervalTree, place: DrawnNode) -> str:
     """Says so if missing values go to this node, too; nothing where training saw none."""
     parent = tree.nodes[place.parent]
     is_taken = tree.saw_missing[parent["feature"]] and parent["missing_go_to_left"] == place.is_left
     return " or missing" if is_taken and not parts_missing(tree, place.parent) else ""
 
 
-def answer(tree: IntervalTree, place: Place) -> str:
+def answer(tree: IntervalTree, place: DrawnNode) -> str:
     """What a row answers to the split above this node to come here; nothing at the root."""
     return ("yes" if place.is_left else "no") + missing_note(tree, place) if place.depth else ""
 

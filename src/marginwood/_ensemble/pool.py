@@ -5,7 +5,7 @@ The *pool* of some distributions is their weighted mean: its curve is the weight
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
@@ -24,7 +24,7 @@ from marginwood._categories import find_categories
 from marginwood._ensemble.crossfit import fit_fold
 from marginwood._ensemble.finite import FiniteMixin
 from marginwood._ensemble.library import check_models, seeded
-from marginwood._ensemble.members import leaves_rows_out, takes_finite_only
+from marginwood._ensemble.members import Member, leaves_rows_out, takes_finite_only
 from marginwood._ensemble.mixture import choose_limits, find_medians, make_steps, measure, select_weights, widen
 from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._linear.errors import ERRORS
@@ -39,15 +39,6 @@ from marginwood.intervals import FloatArray, IntArray
 __all__ = ["DistributionalSuperLearner"]
 
 AUTO = "auto"
-
-
-class Member(NamedTuple):
-    """A model that is not fitted yet."""
-
-    name: str
-    estimator: Any
-    takes_finite_only: bool
-    is_out_of_bag: bool
 
 
 class DistributionalSuperLearner(

@@ -44,23 +44,23 @@ class Draw(NamedTuple):
         return np.bincount(rows, minlength=self.n_samples)
 
 
-class Member(NamedTuple):
+class GrownTree(NamedTuple):
     """A tree, and the leaf of every training row, drawn or not."""
 
     grown: Grown
     leaves: npt.NDArray[np.int32]
 
 
-def grow_one(rows: Any, rules: Rules, draw: Draw) -> Member:
+def grow_one(rows: Any, rules: Rules, draw: Draw) -> GrownTree:
     """Grow one tree of a forest."""
     # A cluster of one thread is not used by joblib, and the future itself comes here.
     rows = rows.result() if hasattr(rows, "result") else rows
     seed = int(check_random_state(draw.seed).randint(1, LARGEST_SEED))
     grown = grow(rows, rules, seed, draw.counts())
-    return Member(grown, apply(grown.nodes, rows.X, grown.subsets).astype(np.int32))
+    return GrownTree(grown, apply(grown.nodes, rows.X, grown.subsets).astype(np.int32))
 
 
-def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[Member]:
+def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[GrownTree]:
     """Yield a tree per draw, grown where joblib is told to.
 
     joblib's own way with a Dask cluster is to send an argument to one worker, and to lose it with that worker. Here

@@ -145,7 +145,7 @@ class Run(NamedTuple):
     share: float  # of the child's weight
 
 
-class Place(NamedTuple):
+class UnfoldedNode(NamedTuple):
     """What a node of the unfolded tree stands for: a node of the tree, or a choice between runs of its split."""
 
     node: int
@@ -157,7 +157,7 @@ class Place(NamedTuple):
 def _unfolded(tree: IntervalTree, max_nodes: int) -> dict[str, Any]:
     """A tree with splits of categories, as thresholds on their codes."""
     found: list[tuple[Any, ...]] = []
-    places = [Place(0, 1.0, {}, [])]
+    places = [UnfoldedNode(0, 1.0, {}, [])]
     while len(found) < len(places):
         place = places[len(found)]
         node = tree.nodes[place.node]
@@ -188,7 +188,7 @@ def _unfolded(tree: IntervalTree, max_nodes: int) -> dict[str, Any]:
     return dict(zip(NAMES, map(np.array, zip(*found, strict=True)), strict=True))
 
 
-def _runs(tree: IntervalTree, place: Place) -> list[Run]:
+def _runs(tree: IntervalTree, place: UnfoldedNode) -> list[Run]:
     """The runs of a split, ascending: of the codes 0 to 3 of which 1 and 2 go left, these are 0, 1 to 2, and 3."""
     node = tree.nodes[place.node]
     feature = int(node["feature"])
@@ -205,9 +205,9 @@ def _runs(tree: IntervalTree, place: Place) -> list[Run]:
     return [Run(*run) for run in zip(children, starts, [*starts[1:], high], shares, strict=True)]
 
 
-def _narrowed(place: Place, runs: list[Run], feature: int) -> Place:
+def _narrowed(place: UnfoldedNode, runs: list[Run], feature: int) -> UnfoldedNode:
     """A choice between some runs of a split, or the child of the only one."""
     if len(runs) > 1:
         return place._replace(runs=runs)
     (run,) = runs
-    return Place(run.child, run.share, {**place.codes, int(feature): (run.low, run.high)}, [])
+    return UnfoldedNode(run.child, run.share, {**place.codes, int(feature): (run.low, run.high)}, [])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import Place, places
+from marginwood._drawing import DrawnNode, places
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
@@ -21,7 +21,7 @@ __all__ = ["Layout", "end_of_nodes", "lay_out"]
 class Layout(NamedTuple):
     """The nodes that are drawn, parents before their children; the first is the root."""
 
-    places: list[Place]
+    places: list[DrawnNode]
     node_idx: IntArray  # in the node table
     parent: IntArray  # place in this list; -1 for the root
     depth: IntArray

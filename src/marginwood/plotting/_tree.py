@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import Place, answer, condition, describe_value, show_number, survival_steps
+from marginwood._drawing import DrawnNode, answer, condition, describe_value, show_number, survival_steps
 from marginwood._fitted import Fitted, read_tree
 from marginwood._support.checks import check_choice, check_count
 from marginwood._trees.table import IntervalTree
@@ -150,7 +150,7 @@ def _check_rows(fitted: Fitted, tree: IntervalTree, X: Any, y: Any) -> tuple[Int
     return leaves, intervals
 
 
-def _describe(tree: IntervalTree, place: Place, names: list[str], categories: Any, decimals: int) -> str:
+def _describe(tree: IntervalTree, place: DrawnNode, names: list[str], categories: Any, decimals: int) -> str:
     """What the box of a node says."""
     node = tree.nodes[place.idx]
 

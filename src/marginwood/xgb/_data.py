@@ -14,7 +14,7 @@ from marginwood._validation import draw_held_out
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
 from marginwood.xgb._arrays import Bounds, is_on_device, namespace, to_host
 
-__all__ = ["Data", "Sample", "as_features", "evenly", "hold_out", "no_categories", "read_data"]
+__all__ = ["BoosterRows", "Sample", "as_features", "evenly", "hold_out", "no_categories", "read_data"]
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
@@ -22,16 +22,16 @@ LARGEST_FEATURE = 1e37
 MAX_SAMPLE = 1_000_000
 
 
-class Data(NamedTuple):
+class BoosterRows(NamedTuple):
     """Features, an array of NumPy or CuPy or a sparse matrix by rows, and bounds."""
 
     X: Any
     bounds: Bounds
 
-    def take(self, rows: Any) -> Data:
+    def take(self, rows: Any) -> BoosterRows:
         """Some rows, by a mask of NumPy."""
         rows = namespace(self.bounds.lower).asarray(rows)
-        return Data(self.X[rows], self.bounds.take(rows))
+        return BoosterRows(self.X[rows], self.bounds.take(rows))
 
 
 class Sample(NamedTuple):
@@ -50,7 +50,7 @@ def as_features(X: Any) -> Any:
     return X
 
 
-def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Data, Sample]:
+def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[BoosterRows, Sample]:
     """Check rows where their features lie."""
     if is_on_device(X):
         return _read_device(estimator, X, y, sample_weight, reset=reset)
@@ -58,7 +58,7 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
         no_categories(estimator, "a sparse matrix")
     X = check_features(estimator, X, reset=reset, accept_sparse=True)
     rows = check_rows(X, to_host(y), to_host(sample_weight))
-    return Data(as_features(X), make_bounds(*rows[1:])), Sample(evenly(rows.intervals), evenly(rows.weight))
+    return BoosterRows(as_features(X), make_bounds(*rows[1:])), Sample(evenly(rows.intervals), evenly(rows.weight))
 
 
 def make_bounds(intervals: FloatArray, weight: FloatArray) -> Bounds:
@@ -68,7 +68,7 @@ def make_bounds(intervals: FloatArray, weight: FloatArray) -> Bounds:
         return Bounds(lower, upper, weight.astype(np.float32))
 
 
-def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Data, Sample]:
+def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[BoosterRows, Sample]:
     X = device_features(estimator, X, reset=reset)
     intervals, sample = _device_intervals(namespace(X), y)
     lower, upper = intervals[:, 0], intervals[:, 1]
@@ -80,7 +80,7 @@ def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: b
     if not bool(says_something.all()):
         check_informative(to_host(intervals), to_host(weight))
     bounds = Bounds(xp.ascontiguousarray(lower), xp.ascontiguousarray(upper), weight)
-    return Data(X, bounds), Sample(sample, to_host(evenly(weight)))
+    return BoosterRows(X, bounds), Sample(sample, to_host(evenly(weight)))
 
 
 def device_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
@@ -131,7 +131,7 @@ def _device_weight(xp: Any, sample_weight: Any, n_rows: int) -> Any:
     return xp.asarray(check_sample_weight(to_host(sample_weight), n_rows), dtype=np.float32)
 
 
-def hold_out(data: Data, fraction: float, seed: int) -> tuple[Data, Data]:
+def hold_out(data: BoosterRows, fraction: float, seed: int) -> tuple[BoosterRows, BoosterRows]:
     """Split off a random share of the informative rows, for validation."""
     lower = data.bounds.lower
     upper = data.bounds.upper

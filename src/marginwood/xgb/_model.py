@@ -26,7 +26,7 @@ from marginwood.xgb._arrays import is_on_device, to_host
 from marginwood.xgb._boosters import import_xgboost
 from marginwood.xgb._chunks import ChunkedRows
 from marginwood.xgb._data import (
-    Data,
+    BoosterRows,
     as_features,
     device_features,
     hold_out,
@@ -301,7 +301,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             del matrix, held_out  # XGBoost removes its files itself
         return self._finish(booster, scores)
 
-    def _prepare(self, data: Data, ref: Any = None) -> Prepared:
+    def _prepare(self, data: BoosterRows, ref: Any = None) -> Prepared:
         """Rows as XGBoost bins them."""
         xgboost = import_xgboost()
         X, bounds = data
