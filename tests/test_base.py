@@ -237,8 +237,11 @@ def test_rows_that_say_nothing_are_warned_of_once_by_their_own_numbers(holder):
         model.fit(X, ends)
     # Equal warnings of one line are shown once.
     shown = {(str(warning.message), warning.filename) for warning in caught}
-    assert [pair for pair in shown if "say nothing" in pair[0]] == [
-        ("y: 2 of 40 rows are (-inf, inf) (first: row 11). They are kept, but say nothing about the target.", __file__)
+    assert [pair for pair in shown if "carry no information" in pair[0]] == [
+        (
+            "y: 2 of 40 rows are (-inf, inf) (first: row 11). They are kept, but carry no information about the target.",
+            __file__,
+        )
     ]
 
 

@@ -32,7 +32,7 @@ from marginwood.datasets import make_absolute, make_linear, make_sine
 from marginwood.export import to_sql
 from marginwood.losses import hinge_loss, optimal_constant
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*say nothing about the target:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*carry no information about the target:UserWarning")
 
 DRAWN = "a weighted row is drawn once, a repeated one several times"
 # Setting -> check -> why it cannot pass.

@@ -79,5 +79,5 @@ def test_no_kernel_leaves_its_arrays():
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", "y: ")  # rows that say nothing
+    warnings.filterwarnings("ignore", "y: ")  # uninformative rows
     grow_all()

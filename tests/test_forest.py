@@ -110,7 +110,7 @@ def test_a_pickled_forest_predicts_the_same_bits(problem):
 # Every tree is the tree of its rows.
 
 
-@pytest.mark.filterwarnings("ignore:y. .* say nothing")
+@pytest.mark.filterwarnings("ignore:y. .* carry no information")
 @given(problem=tree_problems(), loss=losses, margin=margins)
 def test_one_tree_on_all_rows_and_features_is_the_tree(problem, loss, margin):
     tree = MaxMarginIntervalTree(loss=loss, margin=margin)
@@ -124,7 +124,7 @@ def test_one_tree_on_all_rows_and_features_is_the_tree(problem, loss, margin):
     np.testing.assert_allclose(grown.impurity, expected.impurity, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.filterwarnings("ignore:y. .* say nothing")
+@pytest.mark.filterwarnings("ignore:y. .* carry no information")
 @given(problem=tree_problems(weights=no_weights), loss=losses, margin=margins, seed=st.integers(0, 1000))
 def test_a_draw_is_the_same_as_its_rows_repeated(problem, loss, margin, seed):
     """Both trees have least cost in every node; where splits tie, rounding may choose."""
@@ -177,7 +177,7 @@ def test_weights_of_zero_leave_rows_out(problem):
 
 def test_a_tree_that_draws_no_limit_predicts_the_best_constant_of_all_rows():
     X, y = np.arange(5.0)[:, None], np.array([[3.0, 5.0], [7.0, 9.0], *3 * [[-np.inf, np.inf]]])
-    with pytest.warns(UserWarning, match="say nothing"):
+    with pytest.warns(UserWarning, match="carry no information"):
         forest = MaxMarginIntervalForest(30, max_samples=1, random_state=0).fit(X, y)
     assert {tree.tree_.value[0, 0, 0] for tree in forest.estimators_} == {4.0, 8.0, 6.0}
 

@@ -71,7 +71,7 @@ def test_curves_fall_and_quantiles_rise():
     y=informative_intervals(min_size=8, max_size=20), random=st.randoms(use_true_random=False), wrapped=st.booleans()
 )
 @settings(max_examples=30)
-@pytest.mark.filterwarnings("ignore:.*rows")  # rows that say nothing, or that every tree drew
+@pytest.mark.filterwarnings("ignore:.*rows")  # uninformative rows, or that every tree drew
 def test_any_curve_falls_from_one_to_zero_and_rows_do_not_know_their_order(y, random, wrapped):
     X = np.arange(len(y), dtype=float)[:, np.newaxis] % 5
     model = MaxMarginIntervalForest(12, min_samples_leaf=2, random_state=0)

@@ -42,7 +42,7 @@ def explain(y, weight, n_steps=1000):
 
 
 def estimate(y, weight=None, tol=1e-3):
-    """The estimate, without the warning of rows that say nothing."""
+    """The estimate, without the warning of uninformative rows."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "y: ", UserWarning)
         return turnbull(y, weight, tol)

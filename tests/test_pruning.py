@@ -143,7 +143,7 @@ def test_a_tree_as_deep_as_it_has_leaves_is_pruned(rising):
         assert path.alphas.tolist() == list(range(n_splits + 1))
 
 
-@pytest.mark.filterwarnings("ignore:.*say nothing about the target")
+@pytest.mark.filterwarnings("ignore:.*carry no information about the target")
 @given(strategies.tree_problems(), st.sampled_from(["linear_hinge", "squared_hinge"]), st.sampled_from([0.0, 1.5]))
 def test_the_path_of_a_fitted_tree_is_monotone_and_nested(problem, loss, margin):
     path = MaxMarginIntervalTree(loss=loss, margin=margin).cost_complexity_pruning_path(*problem)

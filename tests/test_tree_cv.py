@@ -131,7 +131,7 @@ def test_uninformative_rows_are_warned_about_once():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
-    assert len([warning for warning in caught if "say nothing" in str(warning.message)]) == 1
+    assert len([warning for warning in caught if "carry no information" in str(warning.message)]) == 1
 
 
 def test_a_target_without_any_split_gives_the_root():

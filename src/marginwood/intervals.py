@@ -115,13 +115,13 @@ def check_informative(intervals: FloatArray, sample_weight: FloatArray | None = 
     if n_open == n_rows:
         weighted = "" if sample_weight is None else " of positive weight"
         raise ValueError(
-            f"{name}: all {n_rows} rows{weighted} are (-inf, inf), which says nothing about the "
+            f"{name}: all {n_rows} rows{weighted} are (-inf, inf), which carry no information about the "
             "target. At least one row needs a finite lower or upper limit."
         )
     if n_open:
         first = int(np.flatnonzero(counted & ~informative)[0])
         found = f"{n_open} of {n_rows} rows are (-inf, inf) (first: row {first})"
-        warn(f"{name}: {found}. They are kept, but say nothing about the target.")
+        warn(f"{name}: {found}. They are kept, but carry no information about the target.")
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray | None:

@@ -127,7 +127,7 @@ def add_features(parser: argparse.ArgumentParser) -> None:
 
 
 def add_rows(parser: argparse.ArgumentParser) -> None:
-    """Options that name columns which say something about rows."""
+    """Options that name columns about rows: weights, groups and what is kept."""
     group = parser.add_argument_group("rows")
     group.add_argument("--weight", metavar="COL", help="column of weights: a row of weight 2 counts as two rows")
     group.add_argument("--groups", metavar="COL", help="column of groups, such as sites; folds keep them whole")
@@ -296,7 +296,7 @@ def read_target(table: Table, target: dict[str, str]) -> FloatArray:
 
 
 def _read_measurements(table: Table, target: dict[str, str]) -> FloatArray:
-    """Intervals of measurements; a row without one says nothing."""
+    """Intervals of measurements; a row without one is uninformative."""
     column = target["value"]
     cells = table.measurements(column)
     flags = table.flags(target["nondetect"]) if "nondetect" in target else None

@@ -171,7 +171,7 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
 def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, weighted: bool, groups: Any = None) -> Any:
     """A model of the informative training rows; it stops early on such test rows if it can.
 
-    Others say nothing, but would count in shares of rows, and bring a warning with their numbers in the fold.
+    Others carry no information, but would count in shares of rows, and bring a warning with their numbers in the fold.
     """
     model = clone(estimator)
     train, test = train[rows.is_informative[train]], test[rows.is_informative[test]]

@@ -204,7 +204,7 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         return self.cv is None or is_integer(self.cv)
 
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
-        """The folds; only informative rows are trained on: others say nothing, but would count in shares of rows."""
+        """The folds; only informative rows are trained on: others would count in shares of rows."""
         splits = split_rows(rows, with_groups(self.cv, groups), groups)
         return [(train[np.isfinite(rows.intervals[train]).any(axis=1)], test) for train, test in splits]
 

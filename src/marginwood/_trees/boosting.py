@@ -117,7 +117,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     train_score_ : ndarray
         Mean training loss, margin included, after each stage that was grown.
     validation_score_ : ndarray
-        Mean validation loss, margin included, after each stage that was grown: with a margin most rows say something
+        Mean validation loss, margin included, after each stage that was grown: with a margin most rows are informative
         about when to stop, not only those whose prediction lies outside of its interval. Empty without validation data.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of the total decrease of the cost by the splits of each feature; `init` does not count.

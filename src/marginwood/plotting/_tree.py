@@ -56,7 +56,7 @@ class Drawing(NamedTuple):
     scale: float
 
     def write(self, x: float, y: float, text: str, size: float, **style: Any) -> None:
-        """Write text as it stands: a dollar sign is no mathematics."""
+        """Write text as it stands: a dollar sign starts no formula."""
         if size * self.scale >= LEAST_FONT_SIZE:
             self.ax.text(x, y, text, fontsize=size * self.scale, va="center", parse_math=False, **style)
 

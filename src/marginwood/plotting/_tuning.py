@@ -17,7 +17,7 @@ __all__ = ["plot_margin_heatmap", "plot_pruning_path"]
 
 
 def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
-    """Draw the cost and the number of leaves of every pruned subtree against alpha.
+    """Draw the cost and the number of leaves of every pruned subtree against `ccp_alpha`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
             [start, *alphas[1:], end], [*values, values[-1]], where="post", color=color, linestyle=style, linewidth=1.8
         )
         axes.tick_params(axis="y", colors=color)
-    ax.set(xlim=(start, end), xlabel="alpha", ylim=(0, None))
+    ax.set(xlim=(start, end), xlabel="ccp_alpha", ylim=(0, None))
     ax.set_ylabel("cost per unit of weight", color=SECOND)
     twin.set_yscale("log")
     twin.set_ylabel("leaves (dashed)", color=PREDICTION)
@@ -133,7 +133,7 @@ def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss |
     ax.set_xticks(np.arange(len(surface.margins)) + 0.5, [f"{value:.2g}" for value in surface.margins], rotation=60)
     ticks = np.unique(np.linspace(0, len(levels) - 1, min(len(levels), 12)).round().astype(int))
     ax.set_yticks(ticks + 0.5, [f"{levels[idx]:.2g}".replace("inf", "∞") for idx in ticks])
-    ax.set(xlabel="margin", ylabel={"ccp_alpha": "alpha", "n_leaves": "leaves"}.get(against, against))
+    ax.set(xlabel="margin", ylabel={"n_leaves": "leaves"}.get(against, against))
     return ax
 
 

@@ -113,8 +113,8 @@ def _data_warnings(trees: list[IntervalTree], X: FloatArray, y: FloatArray, name
     n_open = int((~np.isfinite(y).any(axis=1)).sum())
     if n_open:
         found.append(
-            f"{n_open} of {len(y)} rows are (-inf, inf): they say nothing about the target, and any prediction of them "
-            "counts as right."
+            f"{n_open} of {len(y)} rows are (-inf, inf): they carry no information about the target, and "
+            "any prediction of them counts as right."
         )
     if np.isinf(X).any():
         found.append(f"There are infinities in {_name_columns(np.isinf(X).any(axis=0), names)}.")

@@ -284,7 +284,7 @@ function fillCurves() {
   return () => redraws.forEach((draw) => draw());
 }
 
-const LEVELS = { ccp_alpha: "alpha", n_estimators: "stages" };
+const LEVELS = { ccp_alpha: "ccp_alpha", n_estimators: "stages" };
 
 function fillTuning() {
   const { surface, candidates } = report,
@@ -329,7 +329,7 @@ function fillTuning() {
     byId("surfaces").append(element("figure", {}, element("figcaption", {}, title), svg));
     return { part, svg, chosen: part.loss === surface.chosen.loss ? surface.chosen : null };
   });
-  const axis = surface.level === "ccp_alpha" ? "alpha: more pruning →" : `${level} →`;
+  const axis = surface.level === "ccp_alpha" ? "ccp_alpha: more pruning →" : `${level} →`;
   return () => {
     for (const { part, svg, chosen } of parts) {
       const best = drawSurface(svg, part, chosen, colors, axis, show);

@@ -83,7 +83,7 @@ def check_xgb_params(params: Any, arguments: Any) -> dict[str, Any]:
             use = argument if "=" in argument else f"{argument}=..."
             raise ValueError(f"xgb_params: {name!r} is an argument of the estimator itself; use {use}.")
         if name in ELSEWHERE:
-            raise ValueError(f"xgb_params: {name!r} is no parameter of the booster; use {ELSEWHERE[name]}.")
+            raise ValueError(f"xgb_params: {name!r} is not a parameter of the booster; use {ELSEWHERE[name]}.")
         if name in FIXED:
             raise ValueError(f"xgb_params: {name!r} cannot be set; {FIXED[name]}.")
     if "booster" in params:
