@@ -239,7 +239,8 @@ def test_rows_that_say_nothing_are_warned_of_once_by_their_own_numbers(holder):
     shown = {(str(warning.message), warning.filename) for warning in caught}
     assert [pair for pair in shown if "carry no information" in pair[0]] == [
         (
-            "y: 2 of 40 rows are (-inf, inf) (first: row 11). They are kept, but carry no information about the target.",
+            "y: 2 of 40 rows are (-inf, inf) (first: row 11). They are kept, but carry no information "
+            "about the target.",
             __file__,
         )
     ]
