@@ -148,7 +148,10 @@ def check_value(what, value, best, limits, power, share):
     is_walked = share == PREFIX_SHARE  # by running sums, which are counted from the middle of all limits
     distance, ulps = (best.root, 32) if is_walked else (best.mean, 2)
     error = Fraction(share) * distance + ulps * Fraction(float(np.spacing(abs(value))))
-    assert abs(at - best.low) <= error, f"{what}: value {value!r}, right is {float(best.low)!r}"
+    # Where the slope is a sum of numbers that nearly cancel, a value may be farther off: its cost must not show it.
+    if abs(at - best.low) > error:
+        excess = cost_at(at, limits, power) - best.cost
+        assert excess <= best.cost * FLAT_SHARE, f"{what}: value {value!r}, right is {float(best.low)!r}"
 
 
 def check_constant(problem):
