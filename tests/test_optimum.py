@@ -122,6 +122,15 @@ def test_walks_in_strides_meet_where_single_steps_do(n_rows, seed, is_tied, loss
     np.testing.assert_array_equal(in_strides, in_steps)
 
 
+@pytest.mark.parametrize("light", [1e-26, 1e-28, 1e-290])
+def test_a_light_row_decides_between_heavy_ones_until_it_is_lost_beside_them(light):
+    for value, cost in optima(
+        np.array([(0.0, 0.0), (10.0, 10.0), (7.0, 7.0)]), [1.0, 1.0, light], "linear_hinge"
+    ).values():
+        assert cost == 10
+        assert value == 7 if light == 1e-26 else 0 <= value <= 10
+
+
 @pytest.mark.parametrize("scale", [1e-170, 1e-300, 1e140])
 def test_a_score_has_no_unit(scale):
     y, prediction = np.array([[0.0, 1.0], [3.0, 4.0], [7.0, inf]]), np.array([2.0, 2.0, 5.0])

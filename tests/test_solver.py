@@ -126,6 +126,26 @@ def test_tiny_and_huge_limits_are_priced_exactly(y, margin, loss, scale):
     assert_is_oracle(y * scale, margin * scale, loss)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # as plain Python; what overflows on the way is solved afresh
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("weight_orders", "target_orders"), [(290, 0), (290, 20), (200, 100), (30, 250)])
+def test_costs_are_right_whatever_weights_and_targets_span(loss, weight_orders, target_orders):
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        y = np.sort(rng.normal(size=(10, 2)) * 10.0 ** -rng.uniform(0, target_orders, size=(10, 1)), axis=1)
+        y[rng.random(10) < 0.3, 0] = -inf
+        y[rng.random(10) < 0.3, 1] = inf
+        weights = 10.0 ** -rng.uniform(0, weight_orders, 10)
+        result = optimal_costs(*y.T, loss=loss, sample_weight=weights)
+        limits = []
+        for row, interval in enumerate(y):
+            limits += limits_of(*interval, 0.0, weights[row])
+            if limits:
+                least = minimum(limits, loss).cost
+                assert result.costs[row] == pytest.approx(float(least), rel=1e-9, abs=1e-307)
+                assert cost_at(exact(result.values[row]), limits, loss) <= least * (1 + exact(1e-9))
+
+
 @given(intervals(max_size=40), margins)
 def test_the_linear_pointer_moves_at_most_once_per_limit(y, margin):
     moves = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss="linear_hinge").moves

@@ -56,6 +56,13 @@ def optimal_costs(
         counts the breakpoints that the minimum stepped over when the interval was added; for the linear
         hinge with equal weights it is at most one per limit, the paper's Theorem 2.
 
+    Notes
+    -----
+    A cost is right to 1e-9 of itself whatever targets and weights span, and 0 where one value satisfies all intervals.
+    Intervals lighter than 1e-300 of the heaviest count as absent. The cost at a value is the least, to rounding. Where
+    that leaves a choice, as between two equally heavy intervals for the linear hinge, the value may be any of the tie
+    as soon as all that would decide weighs less than 1e-26 of the rest.
+
     Examples
     --------
     >>> from marginwood import optimal_costs

@@ -168,7 +168,7 @@ def optimal_constant(
     margin : float, default=0.0
         How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
     sample_weight : array-like of shape (n,) or number, default=None
-        Weights of the rows.
+        Weights of the rows; those below 1e-300 of the largest count as 0.
 
     Returns
     -------

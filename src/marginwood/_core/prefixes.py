@@ -22,6 +22,8 @@ SHARE = 1e-9
 NOISE = (2 * 2.0**-52 / SHARE) ** 2
 LARGEST = np.finfo(np.float64).max  # prefixes may reach any limit
 VALUE_SHARE = 1e-2  # and, squared, this share of it of the distances that a value is a mean of
+# Lower costs have no square to compare with the noise, which may have vanished, too.
+LEAST_COST = 1e-140
 MOST_TIED = 16  # breakpoints next to a value that are looked at
 
 
@@ -120,6 +122,8 @@ def _is_certain(points, ranks, code, minimum, noise, exact, cost, centre, value)
     """Whether the sums have rounded too little to show in the minimum; weights that add exactly do not round at all."""
     if minimum.n_active == 0:
         return True
+    if cost < LEAST_COST and (minimum.total != 0 or minimum.square != 0):
+        return False
     weight = NOISE * noise.weight
     total = NOISE * noise.total
     square = NOISE * noise.square

@@ -152,7 +152,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         y : array-like of shape (n_samples, 2)
             Lower and upper end of each interval, or any other form that `check_intervals` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights; rows of weight 0 count as absent.
+            Weights; rows of weight 0, or below 1e-300 of the largest, count as absent.
 
         Returns
         -------
