@@ -103,9 +103,9 @@ def draw(lines, path):
             sizes = sorted({int(line["n"]) for line in own})
             means = [np.mean([float(line["mean"]) for line in own if int(line["n"]) == n]) for n in sizes]
             panel.plot(sizes, means, "o-", markersize=3, label=family)
-        panel.set(xscale="log", xlabel="limits n", title=loss.replace("_", " "), ylim=(0, None))
+        panel.set(xscale="log", xlabel="limits n", title=loss.replace("_", " "), yscale="log")
     panels[0].set_ylabel("pointer moves per limit")
-    panels[1].legend(frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     figure.savefig(path, dpi=100)
     plt.close(figure)
 
