@@ -77,7 +77,7 @@ def count(family, loss, n, order):
 
 
 def fits(lines):
-    """Loss, family, moves per limit at the greatest n, exponent and its standard error."""
+    """Loss, family, fitted moves per limit at the greatest n, exponent and its standard error."""
     for loss in LOSSES:
         for family in FAMILIES:
             own = [line for line in lines if (line["loss"], line["family"]) == (loss, family)]
@@ -113,7 +113,7 @@ def draw(lines, path):
 def main(arguments=None):
     count = "--largest", SIZES[-1], "most limits"
     folder, lines = run_alone(arguments, __doc__, count, table, pieces)
-    print("| loss | family | moves per limit, greatest n | exponent b | its standard error |")
+    print("| loss | family | moves per limit, fitted at the greatest n | exponent b | its standard error |")
     print("| --- | --- | --- | --- | --- |")
     for loss, family, last, slope, error in fits(lines):
         print(f"| {loss.replace('_', ' ')} | {family} | {last:.3f} | {slope:+.4f} | {error:.4f} |")
