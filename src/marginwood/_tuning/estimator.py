@@ -243,7 +243,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         """The losses to try: a list of names, or one name."""
         names = [self.losses] if isinstance(self.losses, str) else list(self.losses)
         if not names:
-            raise ValueError("losses: expected at least one.")
+            raise ValueError("losses: expected at least one, got none.")
         for name in names:
             check_choice("losses", name, LOSSES)
         return names
@@ -252,7 +252,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         """The margins to try; there is at least one."""
         margins = check_margins(self.margins, rows.intervals, self.n_margins)
         if not len(margins):
-            raise ValueError("margins: expected at least one.")
+            raise ValueError("margins: expected at least one, got none.")
         return margins.tolist()
 
 

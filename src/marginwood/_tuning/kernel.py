@@ -126,7 +126,7 @@ class KernelIntervalRegressionCV(SearchCV):
         model = KernelIntervalRegression(n_components=self.n_components, random_state=seed)
         scales = np.ravel(self.length_scales).tolist()
         if not scales:
-            raise ValueError("length_scales: expected at least one.")
+            raise ValueError("length_scales: expected at least one, got none.")
         for scale in scales:
             check_positive("length_scales", scale)
         axes = {"margin": self._check_margins(rows), "length_scale": scales}
@@ -139,7 +139,7 @@ class KernelIntervalRegressionCV(SearchCV):
             return PENALTIES
         alphas = np.sort(np.ravel(self.alphas))[::-1]
         if not len(alphas):
-            raise ValueError("alphas: expected at least one.")
+            raise ValueError("alphas: expected at least one, got none.")
         for alpha in alphas.tolist():
             check_number("alphas", alpha, f"numbers >= {LEAST_ALPHA:g}", lambda number: number >= LEAST_ALPHA)
         return alphas.astype(np.float64)

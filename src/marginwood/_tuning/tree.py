@@ -194,7 +194,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     def _check_anchors(self) -> list[float]:
         anchors = np.ravel(self.anchors).tolist()
         if not anchors:
-            raise ValueError("anchors: expected at least one.")
+            raise ValueError("anchors: expected at least one, got none.")
         for anchor in anchors:
             check_number("anchors", anchor, "numbers >= 0", lambda number: number >= 0)
         return anchors
