@@ -8,7 +8,7 @@ from benchmarks.paper import statistics
 from benchmarks.paper.accuracy import by_data_set
 
 REFERENCE = "Constant"
-COMPARED = ("MMIT-S", "boosting")
+COMPARED = ("super learner", "MMIT")
 SUMMARY = ("method", "average rank", "median MSE / constant", "best on", "inside interval", "seconds", "failed folds")
 PAIRED = ("method", "against", "better", "worse", "p (Wilcoxon)")
 
