@@ -120,6 +120,7 @@ class Emulator:
 
     def __init__(self, xgboost):
         self._xgboost = xgboost
+        self.config_context = xgboost.config_context
 
     def _matrix(self, kind, X, **options):
         options = {name: getattr(value, "_values", value) for name, value in options.items()}
