@@ -56,6 +56,14 @@ def test_arrays_of_numbers_and_of_objects_hold_categories_where_asked():
     np.testing.assert_array_equal(encode_features(mixed, categories), [[1, 1], [0, 2], [np.nan, 3]])
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_booleans_stay_booleans(make):
+    X = make({"x": [1, 2, 3], "g": [True, False, True]})
+    labels = find_categories(X, ["g"])[1]
+    assert [str(label) for label in labels] == ["False", "True"]  # 0 and 1 would be equal to them, but not in SQL
+    np.testing.assert_array_equal(encode_features(X, [None, labels])[:, 1], [1, 0, 1])
+
+
 def test_unknown_and_missing_labels_are_nan():
     categories = [["a", "b"], [1, 2]]
     X = pd.DataFrame({"g": ["b", "z", None], "h": pd.array([2, 7, pd.NA], dtype="Int64")})
