@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from marginwood._drawing import surface_levels, survey
-from marginwood._fitted import Search, read_search, read_tree
+from marginwood._fitted import Search, read, read_search, read_tree
 from marginwood._trees.pruning import pruning_path
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import Loss
@@ -125,7 +125,8 @@ def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss |
     # matplotlib has no logarithmic colours for numbers near the smallest.
     is_wide = tried.is_error and 1e-200 < table.min() < table.max() / 10
     mesh = ax.pcolormesh(table, cmap=COLORMAP, norm="log" if is_wide else "linear", rasterized=True)
-    of_target = " of the transformed target" if hasattr(search, "regressor_") else ""
+    is_inside = read(search).search is None  # the search is that of a transformed target's regressor
+    of_target = " of the transformed target" if is_inside else ""
     ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {tried.what}{of_target}")
     if surface.chosen is not None:
         x, y = surface.chosen
