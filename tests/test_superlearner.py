@@ -557,9 +557,9 @@ def test_a_checkpoint_needs_a_seed(tmp_path):
         (
             {"models": [("tree", MaxMarginIntervalTree)]},
             TypeError,
-            "expected estimators with fit and predict, got <class.* for 'tree'",
+            "models: 'tree': expected an estimator with fit and predict, got the class MaxMarginIntervalTree; call it",
         ),
-        ({"models": [("tree", 3)]}, TypeError, "expected estimators with fit and predict, got 3 for 'tree'"),
+        ({"models": [("tree", 3)]}, TypeError, "models: 'tree': expected an estimator with fit and predict, got 3"),
         ({"time_limit": 0}, ValueError, "time_limit: expected a finite number > 0, got 0"),
         ({"time_limit": "soon"}, TypeError, "time_limit"),
         ({"scoring": "best"}, ValueError, "scoring: expected one of"),

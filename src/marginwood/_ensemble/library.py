@@ -17,6 +17,7 @@ from sklearn.model_selection import GroupKFold
 
 from marginwood._base import LARGEST_SEED
 from marginwood._baselines.dummy import IntervalDummyRegressor
+from marginwood._support.checks import check_model
 from marginwood._trees.boosting import MARGIN, MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
@@ -99,8 +100,7 @@ def check_models(models: Any) -> list[tuple[str, Any]]:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str) or not pair[0]:
             raise ValueError(f"{expected}, got {pair!r} at place {number}.")
         name, estimator = pair
-        if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
-            raise TypeError(f"models: expected estimators with fit and predict, got {estimator!r} for {name!r}.")
+        check_model(f"models: {name!r}", estimator)
         if name in names:
             raise ValueError(f"models: expected names that differ, got {name!r} twice.")
         names.append(name)

@@ -15,16 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import _safe_indexing, get_tags
 
-from marginwood._base import Rows, check_features, check_outer_features
+from marginwood._base import LARGEST_SEED, Rows, check_features, check_outer_features
 from marginwood._categories import Categories
 from marginwood._ensemble.checkpoint import Checkpoint, Piece
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
+from marginwood._ensemble.library import seeded
+from marginwood._support.checks import is_integer
 from marginwood._support.threads import check_stopped, run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Finished", "Member", "Training", "run_pieces"]
+__all__ = ["Finished", "Member", "Training", "make_members", "run_pieces", "takes_finite_only"]
 
 
 class Member(NamedTuple):
@@ -56,7 +58,28 @@ def takes_finite_only(estimator: Any, categories: Categories | None = None) -> b
     return is_simple and not (takes_categories and get_tags(estimator).input_tags.allow_nan)
 
 
-def leaves_rows_out(estimator: Any) -> bool:
+def make_members(
+    models: Sequence[tuple[str, Any]],
+    random: np.random.RandomState,
+    categories: Categories | None,
+    *,
+    cv: Any,
+    groups: Any,
+) -> list[Member]:
+    """The members of some models: copies with seeds of their own.
+
+    A forest is scored by the trees that did not draw a row, unless there are groups or folds of the user's own.
+    """
+    bags_serve = groups is None and (cv is None or is_integer(cv))
+    members = []
+    for name, given in models:
+        estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
+        is_out_of_bag = bags_serve and _leaves_rows_out(estimator)
+        members.append(Member(name, estimator, takes_finite_only(estimator, categories), is_out_of_bag))
+    return members
+
+
+def _leaves_rows_out(estimator: Any) -> bool:
     """Whether it is a forest whose trees draw rows."""
     return isinstance(estimator, MaxMarginIntervalForest) and bool(estimator.bootstrap)
 
@@ -76,7 +99,7 @@ class Training:
         self.rows = rows
         self.splits = splits
         self.weighted = weighted
-        self.is_informative = np.isfinite(rows.intervals).any(axis=1) & (rows.weight > 0)
+        self.is_informative = rows.is_informative
         self._groups = groups
         self._finite = None if finite is None else rows._replace(X=finite)
 

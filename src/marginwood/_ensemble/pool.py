@@ -12,24 +12,16 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import (
-    LARGEST_SEED,
-    IntervalRegressorMixin,
-    Rows,
-    all_or_nothing,
-    check_outer_features,
-    check_rows,
-)
+from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
 from marginwood._categories import find_categories
 from marginwood._ensemble.crossfit import fit_fold
 from marginwood._ensemble.finite import FiniteMixin
-from marginwood._ensemble.library import check_models, seeded
-from marginwood._ensemble.members import Member, leaves_rows_out, takes_finite_only
+from marginwood._ensemble.library import check_models
+from marginwood._ensemble.members import Member, make_members, takes_finite_only
 from marginwood._ensemble.mixture import choose_limits, find_medians, make_steps, measure, select_weights, widen
 from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._linear.errors import ERRORS
 from marginwood._predictive import DistributionMixin
-from marginwood._support.checks import is_integer
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._tuning.selection import split_rows, with_groups
@@ -142,7 +134,7 @@ class DistributionalSuperLearner(
         weighted = sample_weight is not None
         splits = split_rows(rows, with_groups(self.cv, groups), groups)
         self.limits_ = choose_limits(rows)
-        probability = self._score(members, rows, splits, weighted=weighted, groups=groups)
+        probability, bagged = self._score(members, rows, splits, weighted=weighted, groups=groups)
         is_known = ~np.isnan(probability).any(axis=0) & rows.is_informative
         if not is_known.any():
             raise ValueError("cv: expected folds that hold informative rows, got none.")
@@ -152,7 +144,8 @@ class DistributionalSuperLearner(
         names = [member.name for member in members]
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.log_losses_ = dict(zip(names, losses.tolist(), strict=True))
-        self._refit([member for member in members if self.weights_[member.name] > 0], rows, weighted, groups)
+        chosen = [member for member in members if self.weights_[member.name] > 0]
+        self.estimators_ = self._refit(chosen, bagged, rows, weighted=weighted, groups=groups)
         return self
 
     def _make_members(self, groups: Any) -> list[Member]:
@@ -165,13 +158,7 @@ class DistributionalSuperLearner(
                     f"{type(estimator).__name__}. Put it into a DistributionalIntervalRegressor."
                 )
         random = check_random_state(self.random_state)
-        bags_serve = groups is None and (self.cv is None or is_integer(self.cv))
-        members = []
-        for name, given in models:
-            estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
-            is_out_of_bag = bags_serve and leaves_rows_out(estimator)
-            members.append(Member(name, estimator, takes_finite_only(estimator, self.categories_), is_out_of_bag))
-        return members
+        return make_members(models, random, self.categories_, cv=self.cv, groups=groups)
 
     def _features(self, name: str, X: Any) -> Any:
         """The features as a model takes them."""
@@ -185,15 +172,18 @@ class DistributionalSuperLearner(
         *,
         weighted: bool,
         groups: Any,
-    ) -> FloatArray:
-        """The probability of every row's bins by every model that has not seen it; NaN where there is none."""
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        """The probability of every row's bins by every model that has not seen it, NaN where there is none.
+
+        And the forests that are scored by their own bags, by name: these are fitted to all rows.
+        """
         bins = widen(rows)
         pieces = [
             (number, fold)
             for number, member in enumerate(members)
             for fold in range(1 if member.is_out_of_bag else len(splits))
         ]
-        self._bagged: dict[str, Any] = {}
+        bagged: dict[str, Any] = {}
 
         def run(piece: tuple[int, int]) -> tuple[IntArray, FloatArray]:
             member = members[piece[0]]
@@ -201,7 +191,7 @@ class DistributionalSuperLearner(
             if member.is_out_of_bag:
                 every = np.flatnonzero(rows.is_informative)
                 model = fit_fold(member.estimator, own, every, every[:0], weighted=weighted)
-                self._bagged[member.name] = model
+                bagged[member.name] = model
                 unseen = model._predict_distribution(np.array(model._leaves).T, model._drawn())
                 return every, measure(unseen, bins[every])
             train, test = splits[piece[1]]
@@ -211,21 +201,22 @@ class DistributionalSuperLearner(
         probability = np.full((len(members), len(rows.intervals)), np.nan)
         for (number, _), (test, found) in run_in_threads(run, pieces, self.n_jobs):
             probability[number, test] = found
-        return probability
+        return probability, bagged
 
-    def _refit(self, members: list[Member], rows: Rows, weighted: bool, groups: Any) -> None:
-        """Fit the models to all rows; forests are already."""
+    def _refit(
+        self, members: list[Member], bagged: dict[str, Any], rows: Rows, *, weighted: bool, groups: Any
+    ) -> dict[str, Any]:
+        """The models fitted to all rows, by name; those of `bagged` are already."""
         every = np.flatnonzero(rows.is_informative)
 
         def run(member: Member) -> Any:
             if member.is_out_of_bag:
-                return self._bagged[member.name]
+                return bagged[member.name]
             own = rows._replace(X=self._features(member.name, rows.X))
             return fit_fold(member.estimator, own, every, every[:0], weighted=weighted, groups=groups)
 
         fitted = {member.name: model for member, model in run_in_threads(run, members, self.n_jobs)}
-        self.estimators_ = {member.name: fitted[member.name] for member in members}
-        del self._bagged
+        return {member.name: fitted[member.name] for member in members}
 
     def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.

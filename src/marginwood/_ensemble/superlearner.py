@@ -28,10 +28,10 @@ from marginwood._categories import find_categories
 from marginwood._ensemble.checkpoint import Checkpoint, Piece, as_plain, describe
 from marginwood._ensemble.finite import FiniteMixin, sum_indicators
 from marginwood._ensemble.leaderboard import Leaderboard
-from marginwood._ensemble.library import auto_models, check_models, seeded
-from marginwood._ensemble.members import Finished, Member, Training, leaves_rows_out, run_pieces, takes_finite_only
+from marginwood._ensemble.library import auto_models, check_models
+from marginwood._ensemble.members import Finished, Member, Training, make_members, run_pieces, takes_finite_only
 from marginwood._ensemble.weights import score_known, select_weights
-from marginwood._support.checks import check_positive, is_integer
+from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
@@ -200,9 +200,6 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
             raise ValueError("random_state: a checkpoint needs a seed, since rows are drawn at random.")
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    def _counts_folds(self) -> bool:
-        return self.cv is None or is_integer(self.cv)
-
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
         """The folds; only informative rows are trained on: others would count in shares of rows."""
         splits = split_rows(rows, with_groups(self.cv, groups), groups)
@@ -219,14 +216,7 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
             models = auto_models(rows.informative().intervals, rows.X.shape[1], n_rows, n_groups)
         else:
             models = check_models(self.models)
-        random = np.random.RandomState(seed)
-        bags_serve = groups is None and self._counts_folds()
-        members = []
-        for name, given in models:
-            estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
-            is_finite = takes_finite_only(estimator, self.categories_)
-            members.append(Member(name, estimator, is_finite, bags_serve and leaves_rows_out(estimator)))
-        return members
+        return make_members(models, np.random.RandomState(seed), self.categories_, cv=self.cv, groups=groups)
 
     def _open_checkpoint(self, training: Training, members: list[Member], seed: int) -> Any:
         """The checkpoint, with all that the pieces depend on in the header of its journal; nothing without one."""
