@@ -22,7 +22,7 @@ NARROW = 1e-4
 # where rows alone would not, for instance if one value lies in all intervals.
 PRIOR_WEIGHT = 0.5
 PRIOR_LIMIT = 0.67
-# Where the search starts, in scales of the error, the farthest limit is.
+# How far from the centre the farthest limit may lie where the search starts, in scales of the error.
 FARTHEST_START = 5.0
 MOST_HALVINGS = 60
 
@@ -56,10 +56,9 @@ class _Known(NamedTuple):
 
 
 class Maximum(NamedTuple):
-    """Inverse scale, intercept and weights over the scale; the penalised log-likelihood per weight; steps taken."""
+    """Inverse scale, intercept and weights over the scale; and steps taken."""
 
     unknowns: FloatArray
-    value: float
     n_iter: int
     is_converged: bool
 
@@ -80,7 +79,7 @@ def maximise_likelihood(problem: LikelihoodProblem, tol: float, max_iter: int) -
         step = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
         expected = float(step @ gradient) / 2
         if expected <= tol * total:
-            return Maximum(unknowns, value / total, number, True)
+            return Maximum(unknowns, number, True)
         length = 1.0
         for _ in range(MOST_HALVINGS):
             tried = unknowns + length * step
@@ -89,9 +88,9 @@ def maximise_likelihood(problem: LikelihoodProblem, tol: float, max_iter: int) -
                 break
             length /= 2
         else:  # rounding hides what any step would gain
-            return Maximum(unknowns, value / total, number, False)
+            return Maximum(unknowns, number, False)
         unknowns, value = tried, found
-    return Maximum(unknowns, value / total, max_iter, False)
+    return Maximum(unknowns, max_iter, False)
 
 
 def _split(problem: LikelihoodProblem) -> tuple[_Known, _Rows]:
