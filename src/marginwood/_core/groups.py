@@ -10,7 +10,7 @@ import numpy as np
 
 from marginwood._core.hinge import SQUARED, TINY
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
-from marginwood._core.order import N_BUCKETS, N_DIGITS, NEW_VALUE, SAMPLE_MASK, argsort
+from marginwood._core.order import LOW_HALF, N_BUCKETS, N_DIGITS, NEW_VALUE, SAMPLE_MASK, argsort
 from marginwood._core.screen import GROUP
 
 # All subsets of up to this many groups are tried.
@@ -143,7 +143,7 @@ def line_up(room, n_groups, code):
     if n_groups > SHORT:
         in_order, _ = argsort(keys[:n_groups], words[:n_groups], room.spare_words[:n_groups], room.counts)
         for i in range(n_groups):
-            sequence[i] = np.int64(in_order[i] & np.uint64(0xFFFFFFFF))
+            sequence[i] = np.int64(in_order[i] & LOW_HALF)
         return
     for i in range(n_groups):
         key = values[i]

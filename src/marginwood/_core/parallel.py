@@ -182,8 +182,7 @@ class Growth:
             if best.feature == NOT_PRICED:
                 unbounded.clear()
                 untried.clear()
-        if best.feature == NOT_PRICED:
-            return best
+                return best
         return wide.try_paths(*self.start, scratch, place, opened, keys[n_tried:], least[n_tried:], best)
 
     def _copy_scratch(self, scratch, place):

@@ -6,10 +6,8 @@ Indices are unsigned here: nothing is compiled that looks for one from the end, 
 import numpy as np
 
 from marginwood._core.jit import borrow, inner
-from marginwood._core.order import SAMPLE_MASK
+from marginwood._core.order import NOTHING, ONE, SAMPLE_MASK
 from marginwood._core.split import path_row
-
-ONE = np.uint64(1)
 
 
 @inner
@@ -63,12 +61,11 @@ def partition_orders(orders, start, stop, goes_left, spare):
     orders = borrow(orders)
     goes_left = borrow(goes_left)
     spare = borrow(spare)
-    nothing = np.int32(0)
     for feature in range(orders.shape[0]):
         order = orders[feature]
         left = np.uint64(start)
         n_right = np.uint64(0)
-        new_left, new_right = nothing, nothing
+        new_left, new_right = NOTHING, NOTHING
         for i in range(np.uint64(start), np.uint64(stop)):
             entry = order[i]
             sample = entry & SAMPLE_MASK
@@ -81,7 +78,7 @@ def partition_orders(orders, start, stop, goes_left, spare):
             spare[n_right] = sample | new_right
             left += is_left
             n_right += ONE - is_left
-            new_left = nothing if is_left else new_left
-            new_right = new_right if is_left else nothing
+            new_left = NOTHING if is_left else new_left
+            new_right = new_right if is_left else NOTHING
         for i in range(n_right):
             order[left + np.uint64(i)] = spare[i]

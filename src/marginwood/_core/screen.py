@@ -32,7 +32,7 @@ from marginwood._core.split import Path, path_row
 GROUP = 4
 # The sums of this many splits are written down and then turned into bounds, several in one instruction.
 BLOCK = 64
-# Rows whose pulls are filled in one go.
+# Rows whose pulls are filled and added up in one go.
 FILLED = 4096
 CACHE_LINE = 64
 # How many ranks from the minimum to either side value, in square roots of the number of limits: the minima of a
@@ -91,7 +91,7 @@ def _violations(sample, value):
 
 
 @inner
-def side_values(points, loss, minimum, mu):
+def _side_values(points, loss, minimum, mu):
     """The values left and right of the minimiser `mu` at which tangents are taken."""
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
     n_ranks = np.int64(SPREAD * np.sqrt(last))
@@ -111,7 +111,7 @@ def _put(pulls, at, group, sums):
 
 
 @inner
-def fill_rows(pulls, sums, order, stretch, samples, loss, values):
+def _fill_rows(pulls, sums, order, stretch, samples, loss, values):
     """Fill the pulls of the samples in a stretch of an order, at the minimiser and left and right; fill their sums."""
     pulls = borrow(pulls)
     sums = borrow(sums)
@@ -146,15 +146,15 @@ def fill_rows(pulls, sums, order, stretch, samples, loss, values):
 def fill(room, order, start, stop, samples, points, loss, minimum, mu):
     """Fill the pulls of a node's samples at its minimiser `mu`; return how far the values left and right of it are.
 
-    Their sums are those of stretches of FILLED rows, added up: so threads that take a stretch each find the same.
+    Their sums are those of stretches of FILLED rows, added up, which rounds less than one long sum.
     """
     totals = borrow(room.totals)
     running = borrow(room.running)
-    left, right = side_values(points, loss, minimum, mu)
+    left, right = _side_values(points, loss, minimum, mu)
     totals[:] = 0.0
     for first in range(start, stop, FILLED):
         stretch = first, min(first + FILLED, stop)
-        fill_rows(room.pulls, running, order, stretch, samples, loss, (mu, left, right))
+        _fill_rows(room.pulls, running, order, stretch, samples, loss, (mu, left, right))
         for i in range(totals.shape[0]):
             totals[i] += running[i]
     return mu - left, right - mu
