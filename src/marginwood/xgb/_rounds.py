@@ -77,9 +77,9 @@ class DevicePredictions:
 
 def train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple[Any, FloatArray]:
     """The booster, cut at its best round if it stops early, and the validation loss after each round."""
-    # A booster would set this for the whole process, and again with every prediction.
+    # A booster would set its verbosity for the whole process, and again with every prediction.
     params = dict(plan.params)
-    chosen = {name: params.pop(name) for name in ("verbosity",) if name in params}
+    chosen = {"verbosity": params.pop("verbosity")} if "verbosity" in params else {}
     with import_xgboost().config_context(**chosen):
         return _train(plan._replace(params=params), training, validation)
 
