@@ -22,7 +22,7 @@ from marginwood import (
     save,
 )
 from marginwood._base import Rows
-from marginwood._ensemble import mixture
+from marginwood._ensemble import mixture, pool
 from marginwood.datasets import make_linear, make_sine
 
 X, Y = make_sine(120, 2, random_state=0)
@@ -126,10 +126,36 @@ def test_rows_of_weight_0_count_as_absent():
     np.testing.assert_allclose(weighted.predict(X), absent.predict(X))
 
 
-def test_groups_stay_together_in_the_folds_of_every_model():
-    groups = np.repeat(np.arange(12), 10)
-    model = DistributionalSuperLearner(MODELS[:2], cv=3, random_state=0).fit(X, Y, groups=groups)
-    assert set(model.estimators_) <= {"linear", "forest"}
+def test_rows_that_every_tree_of_a_forest_drew_do_not_score_it():
+    tree = MaxMarginIntervalForest(1, min_samples_leaf=20, random_state=0)
+    model = DistributionalSuperLearner([("tree", tree)]).fit(X, Y)
+    unseen = ~model.estimators_["tree"]._drawn()[0]
+    assert 0 < unseen.sum() < len(X)
+    bins = mixture.widen(Rows(X, Y, np.ones(len(X))))[unseen]
+    probability = mixture.measure(model.estimators_["tree"].predict_distribution(X[unseen]), bins)
+    assert model.log_losses_["tree"] == pytest.approx(-np.log(probability).mean())
+
+
+def test_a_forest_whose_trees_drew_all_rows_cannot_be_weighed():
+    tree = MaxMarginIntervalForest(1, max_samples=2000, random_state=0)
+    with pytest.raises(ValueError, match="expected informative rows that every model can predict unseen, got none"):
+        DistributionalSuperLearner([("tree", tree)]).fit(X, Y)
+
+
+def test_groups_stay_together_in_the_folds_of_every_model(monkeypatch):
+    groups = np.arange(len(X)) % 12
+    fit_fold = pool.fit_fold
+    folds = []
+
+    def record(estimator, rows, train, test, **options):
+        folds.append((type(estimator), set(groups[train]), set(groups[test])))
+        return fit_fold(estimator, rows, train, test, **options)
+
+    monkeypatch.setattr(pool, "fit_fold", record)
+    DistributionalSuperLearner(MODELS[:2], cv=3, random_state=0).fit(X, Y, groups=groups)
+    tested = [(kind, train, test) for kind, train, test in folds if test]
+    assert [kind for kind, _, _ in tested] == [CensoredLinearRegression] * 3 + [MaxMarginIntervalForest] * 3
+    assert not any(train & test for _, train, test in tested)
     with pytest.raises(ValueError, match="cv: expected at most 12 folds, the number of groups, got 20"):
         DistributionalSuperLearner(MODELS[:2], cv=20).fit(X, Y, groups=groups)
 

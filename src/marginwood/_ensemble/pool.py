@@ -24,6 +24,7 @@ from marginwood._linear.errors import ERRORS
 from marginwood._predictive import DistributionMixin
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._trees.outofbag import predict_oob_distribution
 from marginwood._tuning.selection import split_rows, with_groups
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
@@ -137,7 +138,7 @@ class DistributionalSuperLearner(
         probability, bagged = self._score(members, rows, splits, weighted=weighted, groups=groups)
         is_known = ~np.isnan(probability).any(axis=0) & rows.is_informative
         if not is_known.any():
-            raise ValueError("cv: expected folds that hold informative rows, got none.")
+            raise ValueError("models, cv: expected informative rows that every model can predict unseen, got none.")
         probability = probability[:, is_known]
         weights = select_weights(probability, rows.weight[is_known])
         losses = -np.average(np.log(probability), axis=1, weights=rows.weight[is_known])
@@ -192,8 +193,11 @@ class DistributionalSuperLearner(
                 every = np.flatnonzero(rows.is_informative)
                 model = fit_fold(member.estimator, own, every, every[:0], weighted=weighted)
                 bagged[member.name] = model
-                unseen = model._predict_distribution(np.array(model._leaves).T, model._drawn())
-                return every, measure(unseen, bins[every])
+                is_unseen = ~model._drawn().all(axis=0)
+                unseen = every[is_unseen]
+                if not len(unseen):
+                    return unseen, np.empty(0)
+                return unseen, measure(predict_oob_distribution(model, is_unseen), bins[unseen])
             train, test = splits[piece[1]]
             model = fit_fold(member.estimator, own, train, test, weighted=weighted, groups=groups)
             return test, measure(model.predict_distribution(_safe_indexing(own.X, test)), bins[test])

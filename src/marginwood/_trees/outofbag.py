@@ -14,7 +14,7 @@ from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray
 from marginwood.metrics._scorers import average_loss_of
 
-__all__ = ["ForestPath"]
+__all__ = ["ForestPath", "predict_oob_distribution"]
 
 
 class ForestPath(ModelPath):
@@ -43,10 +43,10 @@ class ForestPath(ModelPath):
         if average is not None:
             return np.array([average_score(average, test, prediction[known])])
         forest: Any = self.model(0)
-        forest.predict_distribution = lambda _: self._oob_distribution(known)
+        forest.predict_distribution = lambda _: predict_oob_distribution(self._forest, known)
         return np.array([score_prediction(forest, test, prediction[known], scorer, weighted=weighted)])
 
-    def _oob_distribution(self, known: BoolArray) -> IntervalDistribution:
-        """The distributions of training rows by the trees that did not draw them."""
-        forest = self._forest
-        return forest._predict_distribution(np.array(forest._leaves).T[known], forest._drawn()[:, known])
+
+def predict_oob_distribution(forest: Any, known: BoolArray) -> IntervalDistribution:
+    """The distributions of some training rows by the trees that did not draw them, of which each must have one."""
+    return forest._predict_distribution(np.array(forest._leaves).T[known], forest._drawn()[:, known])
