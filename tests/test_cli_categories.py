@@ -141,7 +141,7 @@ def test_a_benchmark_without_chosen_models_says_which_it_leaves_out(call, grades
     words = ("benchmark", grades, "--lower", "lo", "--upper", "up", "--cv", "2", "--out", tmp_path / "b.png")
     code, out, log = call(*words, "--categories", "grade", "site")
     assert code == 0, log
-    assert "linear cannot use categories (grade, site), and is left out" in log
+    assert "linear cannot use categories (grade, site); left out" in log
     assert [line.split()[0] for line in out.splitlines()[1:]] == ["constant"]
 
 

@@ -130,7 +130,7 @@ def _models(data: Data, chosen: list[str] | None) -> list[str]:
     reason = f"{', '.join(refused)} cannot use categories ({', '.join(columns)})"
     if chosen:
         raise DataError(f"{data.source}: {reason}; leave {refused[0]} out of --models, or columns out by --drop")
-    log.warning("%s: %s, and is left out", data.source, reason)
+    log.warning("%s: %s; left out", data.source, reason)
     return [name for name in models if name not in refused]
 
 
