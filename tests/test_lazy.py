@@ -22,7 +22,7 @@ def test_a_user_of_trees_does_not_wait_for_other_models():
     assert [module for module in modules if module.startswith(others)] == []
 
 
-@pytest.mark.parametrize("name", ["metrics", "xgb", "datasets", "report"])
+@pytest.mark.parametrize("name", ["conformal", "metrics", "xgb", "datasets", "report"])
 def test_public_modules_need_no_import_of_their_own(name):
     assert f"marginwood.{name}" in loaded(f"import marginwood\nmarginwood.{name}")
 

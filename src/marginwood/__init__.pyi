@@ -1,5 +1,6 @@
 # What the package offers, and where it is: type checkers read this file, and so does __init__.py.
 from . import (
+    conformal,
     datasets,
     distributions,
     export,
@@ -74,6 +75,7 @@ __all__ = [
     "TransformationTreeCV",
     "TransformedIntervalRegressor",
     "check_intervals",
+    "conformal",
     "datasets",
     "distributions",
     "export",
