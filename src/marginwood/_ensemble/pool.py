@@ -62,7 +62,8 @@ class DistributionalSuperLearner(
     weights_ : dict of float
         The weights of the models, by name; they sum up to 1.
     log_losses_ : dict of float
-        By name, the mean log loss of rows that a model has not seen, each known to a twentieth of the limits.
+        By name, the mean log loss of rows that a model has not seen. A value counts as known up to a bin that holds a
+        twentieth of the limits.
     estimators_ : dict of estimator
         The models of positive weight, by name, fitted to all rows.
     limits_ : ndarray of shape (m,)

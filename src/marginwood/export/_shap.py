@@ -162,7 +162,8 @@ def _unfolded(tree: IntervalTree, max_nodes: int) -> dict[str, Any]:
         place = places[len(found)]
         node = tree.nodes[place.node]
         left, right = int(node["children_left"]), int(node["children_right"])
-        threshold, weight = node["threshold"], place.share * node["weighted_n_node_samples"]
+        threshold = node["threshold"]
+        weight = place.share * node["weighted_n_node_samples"]
         first = len(places)
         if left == LEAF:
             found.append((LEAF, LEAF, LEAF, node["feature"], threshold, node["value"], weight))
