@@ -150,7 +150,8 @@ class Growth:
         """The better of `best` and the splits of some paths: this thread tries the first ones, idle ones the last.
 
         A split that is found out of turn counts for nothing but a bound: no split of its path costs less, up to the
-        tolerance. So this thread passes over that path, or tries it again in its turn.
+        tolerance. So this thread passes over that path, or tries it again in its turn. Prices of the same split may
+        round differently, by far less than half of the tolerance: what comes that near is tried again.
         """
         least = np.full(len(keys), np.nan)
         unbounded, untried = deque(range(len(keys))), deque(range(len(keys)))
@@ -163,7 +164,8 @@ class Growth:
             for i in self.team.drain(untried.pop):
                 if self.n_categories[keys[i, 0]] == 0:
                     one = slice(i, i + 1)
-                    found = wide.try_paths(*self.start, own, place, opened, keys[one], least[one], best)
+                    known = best._replace(cost=best.cost + opened.tolerance / 2)
+                    found = wide.try_paths(*self.start, own, place, opened, keys[one], least[one], known)
                     if found.feature != NOT_PRICED:
                         least[i] = found.cost - opened.tolerance
 
