@@ -54,7 +54,7 @@ def _summary(lines, errors):
 
 
 def _paired(methods, errors):
-    for ours in COMPARED:
+    for ours in (name for name in COMPARED if name in methods):
         column = methods.index(ours)
         for other, name in enumerate(methods):
             if other != column:

@@ -94,7 +94,7 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight 0 count as absent.
         groups : array-like of shape (n_samples,), default=None
-            Groups for the splitter.
+            Groups of rows that stay together in the folds, if `cv` is a number or a splitter that knows groups.
 
         Returns
         -------

@@ -25,7 +25,7 @@ from marginwood._predictive import DistributionMixin
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.outofbag import predict_oob_distribution
-from marginwood._tuning.selection import split_rows, with_groups
+from marginwood._tuning.selection import split_rows
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
 
@@ -134,7 +134,7 @@ class DistributionalSuperLearner(
         members = self._make_members(groups)
         self._learn_finite(rows, [member.name for member in members if member.takes_finite_only])
         weighted = sample_weight is not None
-        splits = split_rows(rows, with_groups(self.cv, groups), groups)
+        splits = split_rows(rows, self.cv, groups)
         self.limits_ = choose_limits(rows)
         probability, bagged = self._score(members, rows, splits, weighted=weighted, groups=groups)
         is_known = ~np.isnan(probability).any(axis=0) & rows.is_informative

@@ -36,7 +36,7 @@ from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
 from marginwood._tuning.journal import digest
-from marginwood._tuning.selection import split_rows, with_groups
+from marginwood._tuning.selection import split_rows
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.metrics import get_scorer
 
@@ -202,7 +202,7 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
 
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
         """The folds; only informative rows are trained on: others would count in shares of rows."""
-        splits = split_rows(rows, with_groups(self.cv, groups), groups)
+        splits = split_rows(rows, self.cv, groups)
         return [(train[np.isfinite(rows.intervals[train]).any(axis=1)], test) for train, test in splits]
 
     def _make_members(

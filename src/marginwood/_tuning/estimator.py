@@ -100,7 +100,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight 0 count as absent, but take part in the split into folds.
         groups : array-like of shape (n_samples,), default=None
-            Groups for the splitter.
+            Groups of rows that stay together in the folds, if `cv` is a number or a splitter that knows groups.
 
         Returns
         -------

@@ -17,7 +17,7 @@ SELECTIONS = ("min", "1se")
 SCORE_TOLERANCE = 1e-10
 
 
-def with_groups(cv: Any, groups: Any) -> Any:
+def _with_groups(cv: Any, groups: Any) -> Any:
     """The folds that `cv` means: with groups, a number of folds that keep each of them together."""
     if groups is None or not (cv is None or is_integer(cv)):
         return cv
@@ -29,9 +29,12 @@ def with_groups(cv: Any, groups: Any) -> Any:
 
 
 def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArray]]:
-    """Numbers of the rows to train on and to test on, of positive weight, for each fold."""
+    """Numbers of the rows to train on and to test on, of positive weight, for each fold.
+
+    Groups stay together if `cv` is a number of folds; a splitter may do what it likes with them.
+    """
     splits = []
-    for number, split in enumerate(make_splitter(cv).split(rows.X, rows.intervals, groups)):
+    for number, split in enumerate(make_splitter(_with_groups(cv, groups)).split(rows.X, rows.intervals, groups)):
         train, test = (np.arange(len(rows.intervals))[part] for part in split)
         train, test = train[rows.weight[train] > 0], test[rows.weight[test] > 0]
         if not np.isfinite(rows.intervals[train]).any():
