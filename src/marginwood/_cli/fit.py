@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from typing import Any
 
 from sklearn.model_selection import GroupKFold
 
@@ -26,8 +27,12 @@ from marginwood._cli.models import (
     make_model,
     wrap,
 )
+from marginwood._ensemble.distributional import DistributionalIntervalRegressor
+from marginwood._ensemble.pool import DistributionalSuperLearner
 from marginwood._persistence import save
 from marginwood._support.files import check_place
+
+MEDIANS = "; medians are not made for D2: marginwood evaluate scores the distributions"
 
 log = logging.getLogger("marginwood")
 
@@ -60,4 +65,11 @@ def run(args: argparse.Namespace) -> None:
     data = read_data(args, model)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
-    log.info("%s: saved, D2 on the training data %.3f", args.out, model.score(data.X, data.y))
+    score = model.score(data.X, data.y, sample_weight=data.weight)
+    log.info("%s: saved, D2 on the training data %.3f%s", args.out, score, MEDIANS if predicts_medians(model) else "")
+
+
+def predicts_medians(model: Any) -> bool:
+    """Whether predictions are medians, whose D2 may be negative for a good model."""
+    inner = getattr(model, "regressor_", model)  # of the logarithm
+    return isinstance(inner, DistributionalIntervalRegressor | DistributionalSuperLearner)
