@@ -75,6 +75,14 @@ def test_weights_are_those_of_a_column_that_is_no_feature(call, train, wells):
     assert str(error_table(Y, model.predict(FRAME), sample_weight=WEIGHT)) in printed
 
 
+def test_the_score_of_the_training_data_counts_weights_and_says_what_medians_are_not_made_for(call, wells, tmp_path):
+    fit = ["fit", wells, *TARGET, *FIT[:2], "--features", "depth", "age", "--weight", "weight"]
+    stderr = call(*fit, "--out", tmp_path / "m")[2]
+    score = marginwood.load(tmp_path / "m").score(FRAME, Y, WEIGHT)
+    assert stderr.endswith(f"saved, D2 on the training data {score:.3f}\n")
+    assert "medians are not made for D2" in call(*fit, "--distribution", "--log", "--out", tmp_path / "m")[2]
+
+
 def test_groups_stay_whole_in_the_folds_of_tuning(call, wells, tmp_path):
     path = tmp_path / "model.mw"
     options = ["--groups", "site", "--drop", "id", "weight", "--model", "linear", "--cv", 4, "--out", path, "-q"]
@@ -200,6 +208,18 @@ def test_every_kind_of_picture_is_drawn(call, train, wells, monkeypatch, tmp_pat
         (
             ["predict", "MODEL", "named.csv", "--keep", "prediction"],
             "--keep: prediction is a column",
+        ),
+        (
+            ["evaluate", "MODEL", "wells.csv", "--weight", "age"],
+            "--weight: expected a column that is no feature of the",
+        ),
+        (
+            ["fit", "wells.csv", *TARGET, "--features", "age", "age", "--out", "m"],
+            "--features: a column is named twice",
+        ),
+        (
+            ["fit", "wells.csv", *TARGET, "--features", "age", "lead", "--out", "m"],
+            "--value: expected a column that is no",
         ),
         (["predict", "MODEL", "wells.csv", "--range", "0.9"], "fit and tune with --ranges give any model ranges"),
         (["predict", "MODEL", "wells.csv", "--decimals", "-1"], "expected a whole number >= 0"),

@@ -99,6 +99,11 @@ def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
             1,
             "expected a number, got '<1'; cells such as <1 and ND are read by --value 'arsenic'",
         ),
+        (
+            ["--time", "days", "--event", "arsenic"],
+            1,
+            "expected a number, got '<1'; --event expects 1 or true (event at that time) and 0 or false (later)",
+        ),
         (["--value", "depth", "--lower", "depth"], 2, "--value with nothing else"),
         (["--nondetect", "flag"], 2, "go with --value"),
         (["--value", "arsenic", "--nondetect", "flag"], 1, "column 'flag', row 3: expected 1 or 0, true or false"),
@@ -147,6 +152,17 @@ def test_swapped_ends_and_events_taken_for_ends_are_warned_of(call, tmp_path):
     _, _, stderr = call("fit", path, "--lower", "died", "--upper", "start", "--drop", "end", "--out", tmp_path / "m")
     assert "warning: y: every lower end is 0 or 1" in stderr
     assert "are times, use --time and --event." in stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_rows_that_are_all_open_on_one_side_are_warned_of(call, tmp_path):
+    path = write(tmp_path / "wells.csv", arsenic=ARSENIC, ends=ARSENIC + 1, never=np.zeros(60))
+    fit = ["fit", path, "--features", "depth", "--out", tmp_path / "m"]
+    forgotten = call(*fit, "--lower", "arsenic")[2]
+    assert "all rows are open above, so that any large number satisfies them; --upper names the other" in forgotten
+    assert "any small number satisfies them; --lower names the other" in call(*fit, "--upper", "arsenic")[2]
+    assert "satisfies them\n" in call(*fit, "--time", "arsenic", "--event", "never")[2]
+    assert "satisfies" not in call(*fit, "--lower", "arsenic", "--upper", "ends")[2]
 
 
 def test_names_of_columns_are_not_taken_for_options():

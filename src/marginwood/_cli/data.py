@@ -52,7 +52,13 @@ __all__ = [
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
 LIMITS = ("lower_limit", "upper_limit")
+TARGET_OPTIONS = ("lower", "upper", "time", "event", "value", "nondetect", *LIMITS)
 MEASURED_HINT = "; cells such as <1 and ND are read by --value {0!r}"
+TARGET_HINTS = {
+    "lower": MEASURED_HINT,
+    "upper": MEASURED_HINT,
+    "event": "; --event expects 1 or true (event at that time) and 0 or false (later)",
+}
 TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
 
 FEWEST_IDS = 10  # different texts, before a column looks like an id
@@ -153,10 +159,9 @@ def add_categories(parser: argparse.ArgumentParser) -> None:
 
 def named_target(args: argparse.Namespace) -> dict[str, str]:
     """The target options that were given; raises unless they make up one way to name a target."""
-    names = ("lower", "upper", "time", "event", "value", "nondetect", "lower_limit", "upper_limit")
-    given = {name: getattr(args, name) for name in names if getattr(args, name)}
+    given = {name: getattr(args, name) for name in TARGET_OPTIONS if getattr(args, name)}
     events = given.keys() & {"time", "event"}
-    measured = given.keys() & set(names[4:])
+    measured = given.keys() & set(TARGET_OPTIONS[4:])
     if events and (len(events) == 1 or len(given) > 2):
         raise UsageError("--time and --event go together, and with no other option of the target")
     if measured and ("value" not in given or len(measured) < len(given)):
@@ -199,7 +204,19 @@ def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[
     swap = find_swap(y)
     if swap is not None and "value" not in target:
         log.warning("warning: %s: are lower and upper swapped?", swap)
+    _warn_of_open_side(y, target)
     return Data(args.data, names, X, y, target, folds, weight, groups, _row_names(features, getattr(args, "keep", [])))
+
+
+def _warn_of_open_side(y: FloatArray, target: dict[str, str]) -> None:
+    """Warn if all rows are open on the same side, as they are if the option of the other ends was forgotten."""
+    kinds = count_kinds(y).keys() - {"uninformative"}
+    if kinds not in ({"left"}, {"right"}):
+        return
+    side, size, other = ("above", "large", "upper") if kinds == {"right"} else ("below", "small", "lower")
+    is_forgotten = other not in target and not target.keys() & {"time", "value"}
+    advice = f"; --{other} names the other ends, and --value a column of measurements" if is_forgotten else ""
+    log.warning("warning: all rows are open %s, so that any %s number satisfies them%s", side, size, advice)
 
 
 def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
@@ -285,7 +302,7 @@ def read_target(table: Table, target: dict[str, str]) -> FloatArray:
     try:
         if "value" in target:
             return _read_measurements(table, target)
-        columns = {name: table.numbers([column], MEASURED_HINT).ravel() for name, column in target.items()}
+        columns = {name: table.numbers([column], TARGET_HINTS.get(name, "")).ravel() for name, column in target.items()}
         if "time" in columns:
             return from_events(columns["time"], columns["event"])
         return make_intervals(columns.get("lower"), columns.get("upper"))
@@ -349,8 +366,13 @@ def feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[s
     chosen = args.features
     if chosen is None:
         chosen = [name for name in table.names if name not in target]
-    elif len(set(chosen)) < len(chosen) or set(chosen) & set(target):
-        raise UsageError("--features: a column is named twice, or is the target")
+    elif len(set(chosen)) < len(chosen):
+        raise UsageError("--features: a column is named twice")
+    for option in (*TARGET_OPTIONS, "weight", "groups"):
+        column = getattr(args, option, None)
+        if column in target and column in chosen:
+            flag = f"--{option.replace('_', '-')}"
+            raise UsageError(f"{flag}: expected a column that is no feature of the model, got {column!r}")
     names = [name for name in chosen if name not in args.drop]
     if not names:
         raise DataError(f"{table.source}: no columns are left to learn from")
