@@ -27,7 +27,7 @@ from marginwood._categories import categorical_columns
 from marginwood._cli.data import Data, add_data, add_target, read_data_for
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import count, decimals
-from marginwood._cli.predict import level
+from marginwood._cli.predict import REMEDIES, level
 from marginwood._cli.tables import polars
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
@@ -76,7 +76,8 @@ class Picture(NamedTuple):
     def needs(self, what: str) -> None:
         """Raise unless the model predicts distributions or the like."""
         if not self.fitted.predicts(what):
-            raise UsageError(f"--kind {self.args.kind}: {self.fitted.name} does not predict a {what}")
+            missing = f"{self.fitted.name} does not predict {'an' if what == 'interval' else 'a'} {what}"
+            raise UsageError(f"--kind {self.args.kind}: {missing}; {REMEDIES[what]}")
 
 
 def _draw_tree(picture: Picture) -> Any:

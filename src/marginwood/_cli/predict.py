@@ -19,18 +19,27 @@ import numpy as np
 from marginwood._cli.data import TEXT_HINT, add_data, add_keep, open_features, read_features
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import decimals
-from marginwood._cli.tables import Table, write_table
+from marginwood._cli.tables import Table, check_ending, write_table
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
 from marginwood.intervals import FloatArray
 
-# Option, what the model must predict, and what has it.
-NEEDED = (
-    ("optimal_interval", "optimal_interval", "trees have equally good predictions"),
-    ("quantiles", "quantile", "fit and tune with --distribution, --model forest or --model curves give some"),
-    ("survival", "survival_function", "fit and tune with --distribution, --model forest or --model curves give some"),
-    ("range", "interval", "fit and tune with --ranges give any model ranges"),
-)
+DISTRIBUTIONS = "fit and tune with --distribution, --model forest or --model curves give some"
+# What a model may predict, and what has it.
+REMEDIES = {
+    "optimal_interval": "trees have equally good predictions",
+    "quantile": DISTRIBUTIONS,
+    "survival_function": DISTRIBUTIONS,
+    "distribution": DISTRIBUTIONS,
+    "interval": "fit and tune with --ranges give any model ranges",
+}
+# Options, and what the model must predict for them.
+NEEDED = {
+    "optimal_interval": "optimal_interval",
+    "quantiles": "quantile",
+    "survival": "survival_function",
+    "range": "interval",
+}
 
 log = logging.getLogger("marginwood")
 
@@ -100,12 +109,13 @@ def level(text: str) -> float:
 
 def run(args: argparse.Namespace) -> None:
     """Read, predict, write."""
+    check_ending(args.out)
     model, header = load_with_header(args.model)
     fitted = read(model)
-    for option, what, remedy in NEEDED:
+    for option, what in NEEDED.items():
         if getattr(args, option) and not fitted.predicts(what):
             flag = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{flag}: {args.model} is a {fitted.name}, which does not predict them; {remedy}")
+            raise UsageError(f"{flag}: {args.model} is a {fitted.name}, which does not predict them; {REMEDIES[what]}")
     table = open_features(args.data)
     X = model_features(model, fitted, header, table)
     columns = {"prediction": model.predict(X)} | more_columns(fitted, X, args)

@@ -20,19 +20,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginwood._cli.errors import DataError
+from marginwood._cli.errors import DataError, UsageError
 from marginwood._support.cells import BOOLEANS, MISSING
 from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Table", "read_table", "write_table"]
+__all__ = ["Table", "check_ending", "read_table", "write_table"]
 
 SEPARATORS = ",;\t"
 MARKED = ("1", "true", "yes", "<", "u", "nd")
 UNMARKED = ("0", "false", "no")
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
+TEXTS = ("", ".csv", ".tsv", ".txt")
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 log = logging.getLogger("marginwood")
@@ -240,7 +241,7 @@ def _read_csv(source: str, content: bytes) -> Table:
             frame = pl.read_csv(content, separator=separator, null_values="NA", infer_schema_length=1000)
         except pl.exceptions.PolarsError:
             # A later cell is of another type. All as text takes three times as long.
-            frame = pl.read_csv(content, separator=separator, infer_schema_length=0)
+            frame = _read_text(source, content, separator, len(names))
         _check_fields(source, content, separator, frame)
     except (UnicodeDecodeError, csv.Error, pl.exceptions.PolarsError) as error:
         reason = first_line(error)
@@ -249,6 +250,21 @@ def _read_csv(source: str, content: bytes) -> Table:
     if frame.width != len(names):
         raise DataError(f"{source}: expected {len(names)} columns, as in the header, got {frame.width}")
     return Table(source, names, frame, decimal_comma=separator == ";")
+
+
+def _read_text(source: str, content: bytes, separator: str, n_fields: int) -> Any:
+    """All cells as text; raises at the first row with more fields than the header, which polars does not name."""
+    pl = polars()
+    try:
+        return pl.read_csv(content, separator=separator, infer_schema_length=0)
+    except pl.exceptions.PolarsError as error:
+        if "more fields" in str(error):
+            advice = f"a cell that holds {separator!r} must be in quotes"
+            for row, fields in enumerate(csv.reader(_decode(content), delimiter=separator), -1):  # -1 is the header
+                if len(fields) > n_fields:
+                    where = f"{source}: row {row}"
+                    raise DataError(f"{where}: expected {n_fields} fields, got {len(fields)}; {advice}") from None
+        raise
 
 
 def _decode(content: bytes) -> io.TextIOWrapper:
@@ -282,21 +298,30 @@ def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
+def check_ending(path: str) -> None:
+    """Raise if the ending of a name says that another kind of file is expected than `write_table` writes."""
+    lowered = path.lower()
+    if Path(lowered.removesuffix(".gz")).suffix not in TEXTS and not lowered.endswith(".parquet"):
+        expected = "a file that ends in csv, tsv, txt, one of these and gz, or parquet"
+        raise UsageError(f"--out: expected {expected}, got {path}")
+
+
 def write_table(path: str, columns: dict[str, Any]) -> None:
     """Write columns to a file of the kind that its suffix says, or as CSV to stdout for ``-``."""
     pl = polars()
     frame = pl.DataFrame(columns)
     buffer = io.BytesIO()
-    if path.endswith(".parquet"):
+    ending = path.lower()
+    if ending.endswith(".parquet"):
         frame.write_parquet(buffer)
     else:
-        frame.write_csv(buffer, separator="\t" if path.endswith((".tsv", ".tsv.gz")) else ",")
+        frame.write_csv(buffer, separator="\t" if ending.endswith((".tsv", ".tsv.gz")) else ",")
     if path == "-":
         rest = buffer.getbuffer()
         while rest:  # with PYTHONUNBUFFERED a write may be partial
             rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.buffer.flush()
-    elif path.endswith(".gz"):
+    elif ending.endswith(".gz"):
         write_whole(path, gzip.compress(buffer.getvalue(), mtime=0))
     else:
         write_whole(path, buffer.getbuffer())
