@@ -222,13 +222,20 @@ def test_every_kind_of_picture_is_drawn(call, train, wells, monkeypatch, tmp_pat
             "--value: expected a column that is no",
         ),
         (["predict", "MODEL", "wells.csv", "--range", "0.9"], "fit and tune with --ranges give any model ranges"),
+        (["predict", "MODEL", "wells.csv", "--out", "p.xlsx"], "expected a file that ends in csv, tsv, txt"),
+        (["predict", "MODEL", "wells.csv", "--out", "p.json.gz"], "or parquet, got p.json.gz"),
+        (
+            ["tune", "wells.csv", *TARGET, "--groups", "site", "--cv", 9, "--out", "m"],
+            "--groups: expected at least 9 groups, one per fold, got 8 in 'site'; --cv 8 makes fewer folds",
+        ),
+        (["show", "MODEL", "--format", "rules", "--decimals", "1"], "--decimals cannot be set for --format rules"),
         (["predict", "MODEL", "wells.csv", "--decimals", "-1"], "expected a whole number >= 0"),
         (["show", "MODEL", "--format", "onnx"], "name a file by --out"),
         (["plot", "MODEL", "--out", "picture.xyz"], "expected a file that ends in png, svg, pdf"),
         (["plot", "MODEL", "--kind", "roc", "--out", "picture.png"], "--kind roc needs data"),
         (
             ["plot", "MODEL", "wells.csv", "--kind", "survival", "--out", "p.png"],
-            "does not predict a survival",
+            "does not predict a survival_function; fit and tune with --distribution, --model forest or",
         ),
         (
             ["plot", "MODEL", "wells.csv", "--kind", "dependence", "--out", "p.png"],

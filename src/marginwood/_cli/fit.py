@@ -21,6 +21,7 @@ from marginwood._cli.models import (
     N_FOLDS,
     add_model,
     add_wrappers,
+    check_groups,
     fit_model,
     given_options,
     inner_verbosity,
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> None:
         log.info("%s: saved", args.out)
         return
     data = read_data(args, model)
+    check_groups(args, data.groups, N_FOLDS)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     score = model.score(data.X, data.y, sample_weight=data.weight)

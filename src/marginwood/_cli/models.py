@@ -29,7 +29,7 @@ from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.conformal._distances import MODES
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import LOSSES
 from marginwood.xgb import XGBIntervalRegressor
 
@@ -39,6 +39,7 @@ __all__ = [
     "add_model",
     "add_wrappers",
     "available_models",
+    "check_groups",
     "count",
     "decimals",
     "fit_model",
@@ -247,6 +248,15 @@ def takes_folds(name: str) -> bool:
     """Whether a model chooses its parameters by folds, which may keep groups whole."""
     tuned = MODELS[name].tuned
     return "cv" in signature(tuned).parameters and "groups" in signature(tuned.fit).parameters
+
+
+def check_groups(args: argparse.Namespace, groups: IntArray | None, n_folds: int) -> None:
+    """Raise if there are fewer groups than folds that keep them whole."""
+    n_groups = n_folds if groups is None else len(np.unique(groups))
+    if n_groups < n_folds:
+        advice = f"; --cv {n_groups} makes fewer folds" if hasattr(args, "cv") and n_groups > 1 else ""
+        expected = f"at least {n_folds} groups, one per fold"
+        raise UsageError(f"--groups: expected {expected}, got {n_groups} in {args.groups!r}{advice}")
 
 
 def make_model(name: str, options: dict[str, Any], **defaults: Any) -> Any:

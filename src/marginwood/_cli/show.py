@@ -25,6 +25,7 @@ from marginwood._support.text import one_line, printable
 from marginwood.export import export_graphviz, export_latex, export_text, to_dict, to_onnx, to_rules, to_sql
 
 N_IMPORTANT = 20
+N_DECIMALS = 2
 DRAWINGS = {"dot": export_graphviz, "latex": export_latex}
 FORMS: dict[str, Callable[[Any], str]] = {
     "rules": lambda model: "\n".join(map(str, to_rules(model))),
@@ -37,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="file of a model")
     parser.add_argument("--max-depth", metavar="N", type=count, help="cut the drawing of the tree below this depth")
-    parser.add_argument("--decimals", metavar="N", type=decimals, default=2, help="digits after the point (default: 2)")
+    parser.add_argument(
+        "--decimals", metavar="N", type=decimals, help=f"digits after the point (default: {N_DECIMALS})"
+    )
     parser.add_argument(
         "--format",
         choices=["text", *DRAWINGS, *FORMS, "onnx"],
@@ -49,8 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print all parts, or the model in another form."""
-    if args.format in (*FORMS, "onnx") and args.max_depth is not None:
-        raise UsageError(f"--max-depth cannot be set for --format {args.format}")
+    for option in ("max_depth", "decimals"):
+        if args.format in (*FORMS, "onnx") and getattr(args, option) is not None:
+            raise UsageError(f"--{option.replace('_', '-')} cannot be set for --format {args.format}")
+    n_decimals = N_DECIMALS if args.decimals is None else args.decimals
     model, header = load_with_header(args.model)
     fitted = read(model)
     if args.format in (*DRAWINGS, "rules") and fitted.tree is None:
@@ -63,9 +68,9 @@ def run(args: argparse.Namespace) -> None:
     if args.format in FORMS:
         text = FORMS[args.format](model)
     elif args.format in DRAWINGS:
-        text = DRAWINGS[args.format](model, max_depth=args.max_depth, decimals=args.decimals)
+        text = DRAWINGS[args.format](model, max_depth=args.max_depth, decimals=n_decimals)
     else:
-        text = printable("\n".join(describe(fitted, header, args.max_depth, args.decimals)))
+        text = printable("\n".join(describe(fitted, header, args.max_depth, n_decimals)))
     if args.out != "-":
         write_whole(args.out, f"{text}\n".encode())
         return

@@ -23,6 +23,7 @@ from marginwood._cli.models import (
     N_FOLDS,
     add_model,
     add_wrappers,
+    check_groups,
     count,
     fit_model,
     given_options,
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> None:
     model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args)), args, cv)
     check_place(args.out)
     data = read_data(args, model)
+    check_groups(args, data.groups, args.cv or N_FOLDS)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
     choice = describe_choice(model)
