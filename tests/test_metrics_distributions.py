@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from marginwood.distributions import IntervalDistribution, turnbull
+from marginwood.intervals import from_events
 from marginwood.metrics import (
     d_calibration,
     integrated_interval_brier_score,
@@ -400,6 +401,19 @@ def test_coverage_of_uncensored_rows_is_the_share_inside_by_weight():
 
 
 # All
+
+
+def test_heavy_right_censoring_lets_flat_curves_win_the_brier_score_but_not_crps_and_log_loss():
+    rng = np.random.default_rng(0)
+    centre = rng.normal(0, 1.22, 2000)
+    value, end = centre + rng.normal(0, 0.7, 2000), rng.normal(-0.45, 0.9, 2000)
+    y = from_events(np.minimum(value, end), value <= end)
+    true, flat = stats.norm(centre, 0.7), stats.norm(centre / 2, np.hypot(0.7, 0.61))
+    assert 0.55 < np.isinf(y[:, 1]).mean() < 0.65
+    assert integrated_interval_brier_score(y, flat) < integrated_interval_brier_score(y, true)
+    assert interval_crps(y, true) < 0.8 * interval_crps(y, flat)
+    assert interval_log_loss(y, true) < 0.9 * interval_log_loss(y, flat)
+
 
 SCORES = {
     "log loss": interval_log_loss,
