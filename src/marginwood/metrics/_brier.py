@@ -52,10 +52,10 @@ def interval_brier_score(
 
     Notes
     -----
-    One reference for all rows knows nothing about features. Where it stands for many rows, curves that are closer to it than
-    the truth score better: under heavy right-censoring flat curves win. Simulated with 61 % of the rows right-censored,
-    the integrated score of the true curves was 0.044, that of curves with half the effect and a spread to match
-    0.041. Then compare models by :func:`interval_crps` (0.177 and 0.245) or, if they have densities, by
+    One reference for all rows knows nothing about features. Where it stands for many rows, curves that are closer to
+    it than the truth score better: under heavy right-censoring flat curves win. Simulated with 61 % of the rows
+    right-censored, the integrated score of the true curves was 0.044, that of curves with half the effect and a spread
+    to match 0.041. Then compare models by :func:`interval_crps` (0.177 and 0.245) or, if they have densities, by
     :func:`interval_log_loss` (0.57 and 0.72). A `reference` may have one distribution per row, too. The scored curves
     themselves rank these two rightly, but prefer curves that are too sure: with 0.85 of the spread 0.0234, the true
     ones 0.0237.
