@@ -21,6 +21,7 @@ from marginwood.metrics import (
     interval_log_loss,
     interval_mean_absolute_error,
 )
+from marginwood.metrics._summary import summarise
 from strategies import count_weights, intervals
 
 INF = np.inf
@@ -413,6 +414,19 @@ def test_heavy_right_censoring_lets_flat_curves_win_the_brier_score_but_not_crps
     assert integrated_interval_brier_score(y, flat) < integrated_interval_brier_score(y, true)
     assert interval_crps(y, true) < 0.8 * interval_crps(y, flat)
     assert interval_log_loss(y, true) < 0.9 * interval_log_loss(y, flat)
+
+
+def test_a_summary_leaves_out_the_scores_that_exact_values_spoil():
+    wide = np.column_stack([np.arange(6.0), np.arange(6.0) + 1.5])
+    mixed = np.vstack([wide, [(2, 2), (3, 3)]])
+    for y, reason in ((wide, ""), (mixed, "y_true: expected no exact values, got 2 in 8 rows.")):
+        middle = y.mean(axis=1)
+        scores = {score.name: score for score in summarise(y, middle, turnbull(y).shifted(np.zeros(len(y))))}
+        assert len(scores) == 6
+        assert {score.name for score in scores.values() if score.reason} == (
+            {"log loss", "target-interval AUC"} if reason else set()
+        )
+        assert scores["log loss"].reason == reason
 
 
 SCORES = {
