@@ -51,6 +51,16 @@ def all_parts(model):
     return [model, *(inner for part in parts_of(model) for inner in all_parts(part))]
 
 
+@pytest.mark.parametrize("options", [(), ("--log",)])
+def test_the_weights_of_a_mixture_are_logged_and_shown(call, train, options):
+    path, log = train("tune", *options)
+    model = marginwood.load(path)
+    mixture = getattr(model, "regressor_", model)
+    weights = ", ".join(f"{name} {weight:.4g}" for name, weight in mixture.weights_.items() if weight > 0)
+    assert log.endswith(f"saved; weights: {weights}\n")
+    assert f"\nweights: {weights}\n" in call("show", path)[1]
+
+
 @pytest.mark.parametrize("verb", ["fit", "tune"])
 @pytest.mark.parametrize("options", [(), ("--log",), ("--distribution",), ("--ranges", "meets")])
 def test_a_mixture_is_trained_and_every_model_that_sees_the_columns_knows_their_names(train, verb, options):

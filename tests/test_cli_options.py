@@ -102,6 +102,13 @@ def test_tuning_maximises_the_score_of_that_name(train):
     assert 0.5 < model.best_score_ <= 1
 
 
+def test_what_a_search_of_logarithms_chose_is_shown(call, train):
+    path, model = train("tune", *FIT, "--cv", 2, "--loss", "squared_hinge", "--log")
+    margin = model.regressor_.best_params_["margin"]
+    assert f"\nchosen: loss squared_hinge, margin {margin:.4g}, anchor " in call("show", path)[1]
+    assert "chosen" not in call("show", train("fit", *FIT)[0])[1]
+
+
 def test_ranges_are_calibrated_saved_and_predicted(call, train, wells):
     path, _ = train("fit", *FIT, "--ranges", "meets", "--log")
     inner = ConformalIntervalRegressor(TREE, mode="meets", random_state=0)

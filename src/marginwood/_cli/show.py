@@ -18,6 +18,7 @@ import numpy as np
 from marginwood._cli.data import name_kinds
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import count, decimals
+from marginwood._cli.tune import describe_choice
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
 from marginwood._support.files import write_whole
@@ -90,6 +91,7 @@ def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None, deci
         yield one_line("target: " + " ".join(target))
     yield ""
     yield "parameters: " + ", ".join(f"{name}={value!r}" for name, value in estimator.get_params(deep=False).items())
+    yield from map(one_line, describe_choice(fitted.own))
     names = fitted.feature_names()
     if hasattr(estimator, "coef_"):
         yield from _ranked("weights", names, estimator.coef_)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 from sklearn.model_selection import GroupKFold
@@ -72,18 +73,19 @@ def run(args: argparse.Namespace) -> None:
     check_groups(args, data.groups, args.cv or N_FOLDS)
     model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
     save(model, args.out, notes=data.notes())
-    choice = describe_choice(model)
-    log.info("%s: saved%s", args.out, f"; chosen: {choice}" if choice else "")
+    log.info("%s", "; ".join([f"{args.out}: saved", *describe_choice(model)]))
 
 
-def describe_choice(model: Any) -> str:
-    """What a tuned model chose, in words."""
+def describe_choice(model: Any) -> Iterator[str]:
+    """What a tuned model chose, or the weights of a mixture, in a line; no line of a model that chose nothing."""
     model = getattr(model, "regressor_", model)  # of the logarithm
+    what = "chosen"
     if hasattr(model, "weights_"):
+        what = "weights"
         chosen = {name: weight for name, weight in model.weights_.items() if weight > 0}
     else:
-        stages = {"n_estimators": model.n_estimators_} if hasattr(model, "n_estimators_") else {}
-        chosen = getattr(model, "best_params_", stages)
-    return ", ".join(
-        f"{name} {f'{value:.4g}' if isinstance(value, int | float) else value}" for name, value in chosen.items()
-    )
+        stops_early = getattr(model, "n_iter_no_change", None) is not None
+        chosen = getattr(model, "best_params_", {"n_estimators": model.n_estimators_} if stops_early else {})
+    words = [f"{name} {f'{value:.4g}' if isinstance(value, int | float) else value}" for name, value in chosen.items()]
+    if words:
+        yield f"{what}: {', '.join(words)}"
