@@ -499,6 +499,9 @@ def test_a_heatmap_of_a_transformed_target_is_that_of_its_search():
     for shown in (drawn, plot_margin_heatmap(fit_pipeline(model))):
         assert shown.figure.axes[-1].get_ylabel().endswith("of the transformed target")
     assert not expected.figure.axes[-1].get_ylabel().endswith("of the transformed target")
+    drawn.figure.draw_without_rendering()
+    extent = drawn.figure.axes[-1].yaxis.label.get_window_extent()
+    assert 0 <= extent.y0 < extent.y1 <= drawn.figure.bbox.height
     with pytest.raises(ValueError, match="search: expected a fitted search over margins, got Transformed"):
         plot_margin_heatmap(TransformedIntervalRegressor(MaxMarginIntervalTree(), func="arcsinh").fit(X, y))
 

@@ -126,7 +126,7 @@ def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss |
     is_wide = tried.is_error and 1e-200 < table.min() < table.max() / 10
     mesh = ax.pcolormesh(table, cmap=COLORMAP, norm="log" if is_wide else "linear", rasterized=True)
     is_inside = read(search).search is None  # the search is that of a transformed target's regressor
-    of_target = " of the transformed target" if is_inside else ""
+    of_target = "\nof the transformed target" if is_inside else ""
     ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {tried.what}{of_target}")
     if surface.chosen is not None:
         x, y = surface.chosen
