@@ -91,11 +91,18 @@ def test_a_single_column_is_uncensored_with_a_warning():
     assert_array_equal(checked, [[1, 1], [2, 2]])
 
 
-@pytest.mark.parametrize("fields", [[("event", bool), ("time", float)], [("t", int), ("seen", bool)]])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [("event", bool), ("time", float)],
+        [("time", int), ("event", bool)],
+        [("event", np.uint8), ("time", float)],
+        [("time", int), ("event", int)],
+    ],
+)
 def test_a_structured_array_is_events_and_right_censored_times(fields):
     y = np.zeros(2, dtype=fields)
-    event, time = sorted(y.dtype.names, key=lambda name: y.dtype[name].kind != "b")
-    y[event], y[time] = [True, False], [5, 8]
+    y["event"], y["time"] = [True, False], [5, 8]
     assert_array_equal(check_intervals(y), [[5, 5], [8, INF]])
 
 
@@ -158,8 +165,10 @@ def test_frame_libraries_are_not_imported():
         (np.zeros((2, 5)), r"got shape \(2, 5\).* use make_intervals\(lower, upper\)"),
         (np.zeros((2, 2, 2)), r"y: got shape \(2, 2, 2\)"),
         ([(1, 2), (3,)], "y: expected an array of numbers, got rows of different lengths"),
-        (np.zeros(2, dtype=[("lower", float), ("upper", float)]), "one boolean event field and one numeric"),
-        (np.zeros(2, dtype=[("event", bool), ("time", "U3")]), "one boolean event field and one numeric"),
+        (np.zeros(2, dtype=[("lower", float), ("upper", float)]), "one event field .* and one numeric time field"),
+        (np.zeros(2, dtype=[("event", bool), ("time", "U3")]), "one event field .* and one numeric time field"),
+        (np.zeros(2, dtype=[("event", int), ("time", int)]), "one event field .* and one numeric time field"),
+        (np.full(2, 2, dtype=[("event", int), ("time", float)]), r"boolean, or whole numbers 0 and 1"),
     ],
 )
 def test_what_is_not_an_interval_is_refused_with_its_place_and_a_way_out(y, message):
@@ -176,8 +185,11 @@ def test_what_is_not_an_interval_is_refused_with_its_place_and_a_way_out(y, mess
         (np.array([1.0, datetime.date(2000, 1, 1)], dtype=object), "of type date"),
         (np.array([1.0, 2.0j]), "y: expected real numbers, got dtype complex128"),
         (np.array([1.0, 2.0j], dtype=object), "of type complex"),
-        (np.array(["2000-01-01"], dtype="datetime64[D]"), "got dtype datetime64"),
-        (np.array([1, 2], dtype="timedelta64[s]"), "got dtype timedelta64"),
+        (np.array(["2000-01-01"], dtype="datetime64[D]"), "got dtype datetime64.* divide by a unit"),
+        (np.array([1, 2], dtype="timedelta64[s]"), "got dtype timedelta64.* divide by a unit"),
+        ([datetime.timedelta(1)], "of type timedelta.* divide by a unit"),
+        (["3", "<5"], r"y: expected real numbers, got dtype <U2.* read by from_detection_limits\(y\)"),
+        ([(3.0, None), ("<5", 1)], r"got '<5' of type str.* read by from_detection_limits\(y\)"),
         (csr_array(np.ones((3, 2))), r"y: expected a dense array, got a sparse matrix; pass y.toarray\(\)"),
         (np.array([True, False]), r"y: expected numbers, got booleans.* use from_events\(time, event\)"),
         (np.array([[True, 5.0]], dtype=object), "got True of type bool"),
@@ -309,6 +321,14 @@ def test_infinities_that_still_make_an_interval_are_kept():
 def test_impossible_events_are_refused(time, event, message):
     with pytest.raises(ValueError, match=message):
         from_events(time, event)
+
+
+@pytest.mark.parametrize("dtype", [str, object])
+def test_words_for_events_are_refused_with_a_way_out(dtype):
+    status = np.array(["dead", "alive"], dtype)
+    with pytest.raises(TypeError, match=r"event: expected True/False or 1/0 \(of texts: status == 'dead'\), got"):
+        from_events([5, 8], status)
+    assert_array_equal(from_events([5, 8], status == "dead"), [[5, 5], [8, INF]])
 
 
 def test_values_at_or_beyond_a_detection_limit_are_censored_there():

@@ -42,7 +42,8 @@ CENSORING_KINDS = ("uncensored", "left", "right", "interval", "uninformative")
 
 _ACCEPTED = (
     "Accepted: an (n, 2) array or list of (lower, upper) pairs, a two-column pandas or polars frame, a 1-D array "
-    "(un-censored), a structured array of one boolean event field and one time field, or a pandas interval array."
+    "(un-censored), a structured array of one event field (boolean, or 0 and 1) and one time field, or a pandas "
+    "interval array."
 )
 
 
@@ -59,8 +60,8 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
           ``__arrow_c_stream__`` or ``__dataframe__``, such as `pyarrow.Table`;
         - a 1-D array or series: un-censored values, ``lower == upper``. A column of shape (n, 1) is taken as one too,
           with a ``DataConversionWarning``;
-        - a structured array with one boolean field (event) and one numeric field (time), as scikit-survival uses: an
-          event is ``(time, time)``, a censored row ``(time, inf)``;
+        - a structured array with one field of booleans, or of whole numbers 0 and 1 (event), and one numeric field
+          (time), as scikit-survival uses: an event is ``(time, time)``, a censored row ``(time, inf)``;
         - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of ``pandas.cut``. Which sides are
           closed makes no difference.
     name : str, default="y"
@@ -201,7 +202,8 @@ def from_events(time: Any, event: Any) -> FloatArray:
     array([[ 5.,  5.],
            [ 8., inf]])
     """
-    seen = as_numbers(event, "event", allow_bool=True)
+    expected = "True/False or 1/0 (of texts: status == 'dead')"
+    seen = as_numbers(event, "event", allow_bool=True, expected=expected)
     times, seen = _columns(time=time, event=seen)
     raise_first((seen != 0) & (seen != 1), "event: neither True/1 nor False/0", time=times, event=seen)
     upper = np.where(seen == 1, times, np.inf)
@@ -305,7 +307,8 @@ def _check_nondetect(
     nondetect: Any, values: FloatArray, side: FloatArray, low: FloatArray, shown: dict[str, Any]
 ) -> BoolArray:
     """Which rows are flagged, if nothing else that is known of them says otherwise."""
-    flags, _ = _columns(nondetect=as_numbers(nondetect, "nondetect", allow_bool=True), y=values)
+    flags = as_numbers(nondetect, "nondetect", allow_bool=True, expected="True/False or 1/0")
+    flags, _ = _columns(nondetect=flags, y=values)
     shown = shown | {"nondetect": flags, "lower_limit": low}
     raise_first((flags != 0) & (flags != 1), "nondetect: neither True/1 nor False/0", **shown)
     flagged = flags == 1
@@ -340,15 +343,17 @@ def _pandas_intervals(y: Any) -> Any:
 
 
 def _structured_intervals(y: Any, name: str) -> FloatArray:
-    """Return intervals from a structured array of one boolean and one numeric field."""
-    fields = y.dtype.names
-    kinds = [y.dtype[field].kind for field in fields]
-    if y.ndim != 1 or len(fields) != 2 or kinds.count("b") != 1 or not set(kinds) <= set("biuf"):
+    """Return intervals from a structured array of events and times."""
+    kinds = {field: y.dtype[field].kind for field in y.dtype.names}
+    events = [field for field, kind in kinds.items() if kind == "b"]
+    if not events:
+        events = [field for field, kind in kinds.items() if kind in "iu" and np.isin(y[field], (0, 1)).all()]
+    if y.ndim != 1 or len(kinds) != 2 or len(events) != 1 or not set(kinds.values()) <= set("biuf"):
         raise ValueError(
-            f"{name}: expected a structured array of shape (n,) with one boolean event field and one "
-            f"numeric time field, got shape {y.shape} and dtype {y.dtype}."
+            f"{name}: expected a structured array of shape (n,) with one event field (boolean, or whole numbers 0 and "
+            f"1) and one numeric time field, got shape {y.shape} and dtype {y.dtype}."
         )
-    event, time = sorted(fields, key=lambda field: y.dtype[field].kind != "b")
+    event, time = sorted(kinds, key=lambda field: field != events[0])
     times = as_numbers(y[time], name)
     seen = as_numbers(y[event], name, allow_bool=True)
     return np.column_stack([times, np.where(seen == 1, times, np.where(seen == 0, np.inf, np.nan))])

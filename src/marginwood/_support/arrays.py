@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from scipy.sparse import issparse
 __all__ = ["as_numbers", "raise_first"]
 
 
-def as_numbers(values: Any, name: str, *, allow_bool: bool = False) -> npt.NDArray[np.float64]:
-    """Return values of any shape as float64, with NaN for whatever stands for missing."""
+def as_numbers(
+    values: Any, name: str, *, allow_bool: bool = False, expected: str = "real numbers"
+) -> npt.NDArray[np.float64]:
+    """Return values of any shape as float64, with NaN for whatever stands for missing; errors say what is expected."""
     if issparse(values):
         raise TypeError(f"{name}: expected a dense array, got a sparse matrix; pass {name}.toarray().")
     is_frame = hasattr(values, "shape") and hasattr(values, "columns")
@@ -27,17 +30,20 @@ def as_numbers(values: Any, name: str, *, allow_bool: bool = False) -> npt.NDArr
     has_bool = is_frame and any(str(dtype).lower().startswith("bool") for dtype in values.dtypes)
     kind = "b" if has_bool else array.dtype.kind
     if kind == "O":
-        return np.array([_number(v, name, allow_bool) for v in array.ravel()]).reshape(array.shape)
+        try:
+            return np.array([_number(value, allow_bool) for value in array.ravel()]).reshape(array.shape)
+        except TypeError as error:
+            raise TypeError(f"{name}: expected {expected}, got {error}.{_advise(array)}") from None
     if kind == "b" and not allow_bool:
         raise TypeError(
             f"{name}: expected numbers, got booleans. For times with event indicators use from_events(time, event)."
         )
     if kind not in "biuf":
-        raise TypeError(f"{name}: expected real numbers, got dtype {array.dtype}.")
+        raise TypeError(f"{name}: expected {expected}, got dtype {array.dtype}.{_advise(array)}")
     return array.astype(np.float64, copy=False)
 
 
-def _number(value: Any, name: str, allow_bool: bool) -> float:
+def _number(value: Any, allow_bool: bool) -> float:
     """Return one element of an object array as a float, NaN where it stands for missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return np.nan
@@ -48,7 +54,17 @@ def _number(value: Any, name: str, allow_bool: bool) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         shown = f"{value!r:.60}"
-        raise TypeError(f"{name}: expected real numbers, got {shown} of type {type(value).__name__}.") from None
+        raise TypeError(f"{shown} of type {type(value).__name__}") from None
+
+
+def _advise(array: npt.NDArray[Any]) -> str:
+    """What to do with dates, durations and texts of laboratories."""
+    values = array.ravel()
+    if array.dtype.kind in "mM" or any(isinstance(value, date | timedelta) for value in values):
+        return " Of dates take the time since a start, and divide by a unit: (date - start) / np.timedelta64(1, 'D')."
+    if any(isinstance(value, str) and value.lstrip().startswith(("<", ">")) for value in values):
+        return " Measurements such as '<5' are read by from_detection_limits(y)."
+    return ""
 
 
 def raise_first(bad: npt.NDArray[np.bool_], problem: str, advice: str = "", **columns: npt.NDArray[Any]) -> None:
