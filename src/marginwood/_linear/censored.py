@@ -16,6 +16,7 @@ from marginwood._linear.features import standardise
 from marginwood._linear.l1 import check_finite_features
 from marginwood._linear.likelihood import LikelihoodProblem, maximise_likelihood
 from marginwood._predictive import DistributionMixin
+from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import check_choice, check_count, check_number, check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions import IntervalDistribution
@@ -127,6 +128,7 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         self._solve(check_rows(X, y, sample_weight).informative())
         return self
 
+    @one_blas_thread()
     def _solve(self, rows: Rows) -> None:
         shares = rows.weight / rows.weight.sum()
         features, standardisation = standardise(rows.X, shares)

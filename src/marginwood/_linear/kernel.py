@@ -22,6 +22,7 @@ from marginwood._base import BLOCK, IntervalRegressorMixin, Rows, all_or_nothing
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
 from marginwood._paths import ModelPath
+from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import check_count, check_number, check_positive
 from marginwood.intervals import FloatArray
 from marginwood.losses import breakpoints, check_loss, optimal_constant
@@ -120,6 +121,7 @@ class _Task(NamedTuple):
     centre: float
     scale: float
 
+    @one_blas_thread()
     def solve(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights of the bumps and intercepts for falling penalties, each solved from the one before."""
         point = self.problem.at(np.zeros(self.directions.shape[1]), self.start, float(alphas[0]))
@@ -235,6 +237,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         self.dual_coef_ = coef
         self.intercept_ = float(intercept)
 
+    @one_blas_thread()
     def _make_task(self, rows: Rows) -> _Task:
         check_loss("squared_hinge", self.margin)
         check_positive("length_scale", self.length_scale)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._linear.features import EPS, Features
+from marginwood._support.blas import one_blas_thread
 from marginwood.intervals import FloatArray, IntArray
 
 # Rounds in a row without a lower objective or gap, after which rounding is taken to hide what is left to gain.
@@ -58,6 +59,7 @@ def largest_penalty(problem: LassoProblem) -> float:
     return _largest_pull(problem, point)
 
 
+@one_blas_thread()
 def solve_path(problem: LassoProblem, alphas: FloatArray, tol: float, max_iter: int) -> LassoPath:
     """Solve for every penalty, each from the solution of the one before.
 

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import sklearn
 from joblib import cpu_count, effective_n_jobs
 
+from marginwood._support.blas import one_blas_thread
+
 __all__ = ["check_stopped", "count_threads", "run_in_threads"]
 
 Key = TypeVar("Key")
@@ -84,16 +86,17 @@ def run_in_threads(
                 return
 
     try:
-        for _ in range(count_threads(n_jobs, len(keys))):
-            threading.Thread(target=work, name="marginwood", daemon=True).start()
-        for _ in keys:
-            result = _wait(finished, time_left)
-            if result is None:
-                return
-            key, value, error = result
-            if error is not None:
-                raise error
-            yield key, value
+        with one_blas_thread():  # here, not in the threads: the BLAS obeys one thread at a time
+            for _ in range(count_threads(n_jobs, len(keys))):
+                threading.Thread(target=work, name="marginwood", daemon=True).start()
+            for _ in keys:
+                result = _wait(finished, time_left)
+                if result is None:
+                    return
+                key, value, error = result
+                if error is not None:
+                    raise error
+                yield key, value
     finally:
         stop.set()
 
