@@ -80,12 +80,12 @@ def describe_choice(model: Any) -> Iterator[str]:
     """What a tuned model chose, or the weights of a mixture, in a line; no line of a model that chose nothing."""
     model = getattr(model, "regressor_", model)  # of the logarithm
     what = "chosen"
+    chosen = getattr(model, "best_params_", {})
     if hasattr(model, "weights_"):
         what = "weights"
         chosen = {name: weight for name, weight in model.weights_.items() if weight > 0}
-    else:
-        stops_early = getattr(model, "n_iter_no_change", None) is not None
-        chosen = getattr(model, "best_params_", {"n_estimators": model.n_estimators_} if stops_early else {})
+    elif not chosen and getattr(model, "n_iter_no_change", None) is not None:
+        chosen = {"n_estimators": model.n_estimators_}
     words = [f"{name} {f'{value:.4g}' if isinstance(value, int | float) else value}" for name, value in chosen.items()]
     if words:
         yield f"{what}: {', '.join(words)}"
