@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.special import expit, logit
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GroupKFold, cross_val_score, cross_validate
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwood
@@ -184,3 +185,16 @@ def test_ranges_come_back_in_units_of_the_target(func, least):
     inverse = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square, "arcsinh": np.sinh}[func]
     np.testing.assert_array_equal(upper, inverse(model.regressor_.predict_interval(X, 0.8)[:, 1]))
     assert not hasattr(TransformedIntervalRegressor(MaxMarginIntervalTree()), "predict_interval")
+
+
+def test_groups_reach_the_regressor_also_by_metadata_routing():
+    X, y = make_sine(60, random_state=0)
+    groups = np.arange(60) // 6
+    search = marginwood.MaxMarginIntervalTreeCV(losses="squared_hinge", margins=[0.0], cv=3)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = TransformedIntervalRegressor(search, func="arcsinh").set_fit_request(groups=True)
+        found = cross_validate(model, X, y, cv=GroupKFold(2), params={"groups": groups}, return_estimator=True)
+    train, _ = next(GroupKFold(2).split(X, y, groups))
+    alone = clone(search).fit(X[train], np.arcsinh(y[train]), groups=groups[train])
+    assert found["estimator"][0].regressor_.best_params_ == alone.best_params_
+    assert found["estimator"][0].regressor_.best_score_ == alone.best_score_

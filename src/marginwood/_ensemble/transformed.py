@@ -149,7 +149,9 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         self.inverse_func = inverse_func
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> TransformedIntervalRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+    ) -> TransformedIntervalRegressor:
         """Fit the regressor to the transformed target.
 
         Parameters
@@ -160,6 +162,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
             Lower and upper end of each interval, or any other form that `check_intervals` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of rows that stay together in the folds of the regressor.
         **fit_params : dict
             Further arguments of the regressor's `fit`.
 
@@ -173,8 +177,11 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         intervals = self._transform(rows.intervals, transformation)
-        options = fit_params if sample_weight is None else {**fit_params, "sample_weight": rows.weight}
-        self.regressor_ = clone(self.regressor).fit(X, targets_for(self.regressor, intervals), **options)
+        if sample_weight is not None:
+            fit_params["sample_weight"] = rows.weight
+        if groups is not None:
+            fit_params["groups"] = groups
+        self.regressor_ = clone(self.regressor).fit(X, targets_for(self.regressor, intervals), **fit_params)
         # Predictions need these, whatever the parameters become: files refuse functions that they cannot hold.
         self.func_ = self.func
         self.inverse_func_ = self.inverse_func
