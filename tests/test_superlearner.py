@@ -25,6 +25,7 @@ import strategies
 from conftest import PATIENCE
 from marginwood import (
     CrossFittedIntervalRegressor,
+    DistributionalSuperLearner,
     IntervalDummyRegressor,
     IntervalSuperLearner,
     L1IntervalRegression,
@@ -393,8 +394,20 @@ def test_the_table_is_drawn_with_weights_and_scores():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["tree", "constant"]
     assert [bar.get_width() for bar in ax.patches] == [1.0, 0.0]
     assert [text.get_text() for text in ax.texts] == [f"score {score:.4g}" for score in model.leaderboard_.scores]
-    with pytest.raises(TypeError, match="model: expected an IntervalSuperLearner, got MaxMarginIntervalTree"):
+    with pytest.raises(TypeError, match="model: expected a super learner, got MaxMarginIntervalTree"):
         plot_leaderboard(clone(TREE[1]).fit(X, Y))
+
+
+def test_a_mixture_of_distributions_is_drawn_with_weights_and_log_losses():
+    from marginwood.plotting import plot_leaderboard
+
+    model = DistributionalSuperLearner(random_state=0).fit(X, Y)
+    ax = plot_leaderboard(model)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    losses = [model.log_losses_[name] for name in names]
+    assert losses == sorted(model.log_losses_.values())
+    assert [bar.get_width() for bar in ax.patches] == [model.weights_[name] for name in names]
+    assert [text.get_text() for text in ax.texts] == [f"log loss {loss:.4g}" for loss in losses]
 
 
 @pytest.fixture

@@ -74,8 +74,9 @@ def plot_leaderboard(model: Any, *, ax: Any = None) -> Any:
 
     Parameters
     ----------
-    model : IntervalSuperLearner
-        A fitted super learner, or a pipeline that ends in one.
+    model : IntervalSuperLearner or DistributionalSuperLearner
+        A fitted super learner, or a pipeline that ends in one. That of distributions is drawn with log losses. From a
+        `TransformedIntervalRegressor` pass its ``regressor_``.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -96,17 +97,25 @@ def plot_leaderboard(model: Any, *, ax: Any = None) -> Any:
     """
     pyplot()
     estimator = read(model).estimator
-    if not hasattr(estimator, "leaderboard_"):
-        raise TypeError(f"model: expected an IntervalSuperLearner, got {type(estimator).__name__}.")
-    table = estimator.leaderboard_
-    places = np.arange(len(table.names))
+    if hasattr(estimator, "leaderboard_"):
+        what = "score"
+        table = estimator.leaderboard_
+        names, scores, weights = table.names, table.scores, table.weights
+    elif hasattr(estimator, "log_losses_"):
+        what = "log loss"
+        names = sorted(estimator.log_losses_, key=estimator.log_losses_.__getitem__)
+        scores = [estimator.log_losses_[name] for name in names]
+        weights = [estimator.weights_[name] for name in names]
+    else:
+        raise TypeError(f"model: expected a super learner, got {type(estimator).__name__}.")
+    places = np.arange(len(names))
     ax = make_axes(ax, figsize=(7, 0.8 + 0.28 * len(places)))
-    ax.barh(places, table.weights, height=0.7, color=INTERVAL)
-    for place, weight, score in zip(places, table.weights, table.scores, strict=True):
-        text = "not finished in time" if np.isnan(score) else f"score {score:.4g}"
+    ax.barh(places, weights, height=0.7, color=INTERVAL)
+    for place, weight, score in zip(places, weights, scores, strict=True):
+        text = "not finished in time" if np.isnan(score) else f"{what} {score:.4g}"
         ax.annotate(text, (weight, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small")
-    ax.set_yticks(places, [shorten(name) for name in table.names], parse_math=False)
-    ax.set(xlim=(0, 1.25 * max(table.weights)), ylim=(len(places) - 0.5, -0.5), xlabel="weight in the mixture")
+    ax.set_yticks(places, [shorten(name) for name in names], parse_math=False)
+    ax.set(xlim=(0, 1.25 * max(weights)), ylim=(len(places) - 0.5, -0.5), xlabel="weight in the mixture")
     ax.tick_params(axis="y", length=0)
     return ax
 
