@@ -138,8 +138,8 @@ def interval_crps(
     -----
     A right-censored row costs nothing beyond its limit, an event costs something at all later values. So under heavy
     right-censoring curves that are a little early score best. Simulated with 61 % of the rows right-censored and normal
-    errors of spread 0.7, the score of the true curves was 0.1773, that of curves that are 0.1 too early 0.1749. Only
-    :func:`interval_log_loss` is least for the true curves whatever the censoring.
+    errors of spread 0.7, the score of the true curves was 0.1773, that of curves that are 0.1 too early 0.1749. The
+    expected :func:`interval_log_loss` is least for the true curves, if censoring says nothing about the value itself.
 
     Examples
     --------
