@@ -173,6 +173,7 @@ KINDS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*booster=dart")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loaded_model_is_the_saved_one(tmp_path, kind):
     model = regressor(n_estimators=np.int64(7), **KINDS[kind]).fit(X, y)
@@ -474,6 +475,7 @@ KINDS_OF_ROUNDS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*booster=dart")
 @pytest.mark.parametrize("kind", KINDS_OF_ROUNDS)
 def test_the_rounds_are_those_of_xgboost(kind):
     model = regressor(n_iter_no_change=40, n_estimators=40, loss="linear_hinge", margin=0.2, **KINDS_OF_ROUNDS[kind])

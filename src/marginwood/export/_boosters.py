@@ -39,9 +39,9 @@ def read_any_ensemble(model: Any) -> tuple[Fitted, Ensemble]:
         )
     learner = json.loads(bytes(fitted.estimator.booster_.save_raw("json")))["learner"]
     booster = learner["gradient_booster"]
-    if booster["name"] != "gbtree":
+    if booster["name"] != "gbtree" or any(weight != 1 for weight in booster["model"].get("weight_drop", ())):
         raise ValueError(
-            f"model: expected trees of XGBoost that are added as they are, got booster={booster['name']!r}, which "
+            "model: expected trees of XGBoost that are added as they are, got booster='dart', which "
             "weighs them. Train it without; marginwood.save keeps it as it is."
         )
     first = json.loads(learner["learner_model_param"]["base_score"])

@@ -92,10 +92,21 @@ def _check_gradient_booster(booster: dict[str, Any], n_features: int) -> dict[st
     if booster["name"] != "dart":
         raise ValueError("expected trees.")
     trees = _check_gradient_booster(booster["gbtree"], n_features)
-    weights = _as_numbers(booster["weight_drop"])
-    if trees["name"] != "gbtree" or len(weights) != len(trees["model"]["trees"]):
+    if trees["name"] != "gbtree":
+        raise ValueError("expected trees.")
+    return {
+        "name": "dart",
+        "gbtree": trees,
+        "weight_drop": _check_weights(booster["weight_drop"], trees["model"]["trees"]),
+    }
+
+
+def _check_weights(weights: Any, trees: list[Any]) -> list[float]:
+    """The weights of trees, none if all are added as they are."""
+    numbers = _as_numbers(weights)
+    if len(numbers) not in (0, len(trees)):
         raise ValueError("expected one weight per tree.")
-    return {"name": "dart", "gbtree": trees, "weight_drop": weights.tolist()}
+    return numbers.tolist()
 
 
 def _check_trees(model: dict[str, Any], n_features: int) -> dict[str, Any]:
@@ -107,12 +118,18 @@ def _check_trees(model: dict[str, Any], n_features: int) -> dict[str, Any]:
     categories: dict[str, Any] = (
         {"cats": {"enc": [], "feature_segments": [], "sorted_idx": []}} if "cats" in model else {}
     )
-    return categories | {
-        "gbtree_model_param": {"num_parallel_tree": str(n_parallel), "num_trees": str(len(trees))},
-        "iteration_indptr": starts,
-        "tree_info": [0] * len(trees),
-        "trees": trees,
-    }
+    # Since XGBoost 3.4 the weights of `dart` stand beside the trees.
+    weights = {"weight_drop": _check_weights(model["weight_drop"], trees)} if "weight_drop" in model else {}
+    return (
+        categories
+        | weights
+        | {
+            "gbtree_model_param": {"num_parallel_tree": str(n_parallel), "num_trees": str(len(trees))},
+            "iteration_indptr": starts,
+            "tree_info": [0] * len(trees),
+            "trees": trees,
+        }
+    )
 
 
 def _check_tree(tree: dict[str, Any], number: int, n_features: int) -> dict[str, Any]:

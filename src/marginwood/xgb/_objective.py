@@ -189,7 +189,8 @@ class IntervalMetric:
         from xgboost import collective
 
         xp = namespace(prediction)
-        below, above, weight = distances(prediction, data, self.margin)
+        # Of a worker without rows, XGBoost's predictions have two dimensions.
+        below, above, weight = distances(prediction.reshape(-1), data, self.margin)
         losses = self.objective.losses(below, above)
         weight = weight if len(weight) else xp.ones_like(losses)
         sums = np.array([float(losses.dot(weight)), float(weight.sum())])
