@@ -38,6 +38,9 @@ class DeviceArray:
     ndim = property(lambda self: self._values.ndim)
     dtype = property(lambda self: self._values.dtype)
 
+    def reshape(self, *shape):
+        return DeviceArray(self._values.reshape(*shape))
+
     def __len__(self):
         return len(self._values)
 
