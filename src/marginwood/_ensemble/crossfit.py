@@ -174,7 +174,8 @@ def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, wei
     Others carry no information, but would count in shares of rows, and bring a warning with their numbers in the fold.
     """
     model = clone(estimator)
-    train, test = train[rows.is_informative[train]], test[rows.is_informative[test]]
+    is_informative = rows.is_informative
+    train, test = train[is_informative[train]], test[is_informative[test]]
     given = model.get_params(deep=False)
     options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
     if groups is not None and has_fit_parameter(model, "groups"):
