@@ -14,91 +14,19 @@ none changes.
 import numpy as np
 
 from marginwood._core import screen
-from marginwood._core.groups import FEW, gather, line_up, list_groups, put_back
+from marginwood._core.groups import FEW, add_pulls, gather, list_groups, put_back
 from marginwood._core.hinge import SQUARED
-from marginwood._core.jit import PREFETCH_DISTANCE, Constant, borrow, folded, inner, prefetch
-from marginwood._core.order import NEW_VALUE, SAMPLE_MASK
+from marginwood._core.jit import Constant, borrow, folded, inner
+from marginwood._core.order import NEW_VALUE
+from marginwood._core.pairs import propose, propose_best
 from marginwood._core.rankset import N_SENTINELS
-from marginwood._core.split import DESCENDING, WALKING, Path, Split, free, make_path, sweep, sweep_by_descent
+from marginwood._core.split import DESCENDING, WALKING, Path, Split, free, sweep, sweep_by_descent
 
 # Whether any feature holds categories: what is needed for them is compiled for those who have some.
 NUMBERS, CATEGORIES = Constant(0, ""), Constant(1, "categories")
 
-MAX_ROUNDS = 32
+MAX_ROUNDS = 8
 MISSING = np.uint8(2)  # the side of NaN, which comes last in an order
-
-
-@inner
-def _cost(sample, value, code):
-    """What a sample costs at a value."""
-    x = max(sample["lower"] - value, 0.0) if sample["lower_rank"] > 0 else 0.0
-    y = max(value - sample["upper"], 0.0) if sample["upper_rank"] > 0 else 0.0
-    return sample["weight"] * (x * x + y * y if code == SQUARED else x + y)
-
-
-@inner
-def _propose(room, order, start, n_groups, samples, left_value, right_value, code):
-    """Send every group to the side that it prefers; returns whether any would change."""
-    order = borrow(order)
-    starts = borrow(room.starts)
-    chosen = borrow(room.chosen)
-    proposed = borrow(room.proposed)
-    samples = borrow(samples)
-    n_changes = 0
-    for group in range(n_groups):
-        left, right = 0.0, 0.0
-        for i in range(start + starts[group], start + starts[group + 1]):
-            prefetch(samples, np.int64(order[min(i + PREFETCH_DISTANCE, order.shape[0] - 1)] & SAMPLE_MASK))
-            sample = samples[order[i] & SAMPLE_MASK]
-            left += _cost(sample, left_value, code)
-            right += _cost(sample, right_value, code)
-        prefers_left = left < right or (left == right and chosen[group] == 1)
-        proposed[group] = prefers_left
-        n_changes += prefers_left != (chosen[group] == 1)
-    return n_changes > 0
-
-
-@inner
-def _bound_line(room, n_groups, screening, loss, distances, path, price):
-    """Bound the splits in front of all groups, as they are lined up; returns the path with those that may cost less."""
-    starts = borrow(room.starts)
-    sequence = borrow(room.sequence)
-    sums = borrow(room.sums)
-    bounds = borrow(room.bounds)
-    block = borrow(screening.sums)
-    running = borrow(screening.running)
-    n_sums = screen.GROUP if loss.code == SQUARED else 2 * screen.GROUP
-    running[:] = 0.0
-    first, last = path.last + 1, path.last
-    at = np.int64(0)
-    for begin in range(0, n_groups, screen.BLOCK):
-        width = min(screen.BLOCK, n_groups - begin)
-        for i in range(width):
-            group = sequence[begin + i]
-            for k in range(n_sums):
-                block[k, i] = running[k]
-                running[k] += sums[group, k]
-        screen.bound(screening, width, loss, distances, bounds[begin : begin + width])
-        for i in range(width):
-            is_open = path.first <= at <= path.last and not bounds[begin + i] >= price
-            first, last = (min(first, at), at) if is_open else (first, last)
-            at += starts[sequence[begin + i] + 1] - starts[sequence[begin + i]]
-    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last, path.effect)
-
-
-@inner
-def _spread_bounds(room, n_groups, bounds):
-    """Write the bounds of groups to the positions of their first samples, and infinity to the others."""
-    starts = borrow(room.starts)
-    sequence = borrow(room.sequence)
-    bounds = borrow(bounds)
-    at = np.int64(0)
-    for i in range(n_groups):
-        stop = at + starts[sequence[i] + 1] - starts[sequence[i]]
-        bounds[at] = room.bounds[i]
-        for j in range(at + 1, stop):
-            bounds[j] = np.inf
-        at = stop
 
 
 @inner
@@ -160,15 +88,6 @@ def _accept(room, n_groups):
 
 
 @inner
-def _is_division(room, n_groups, is_left):
-    """Whether the groups on the left are the first, or the last, of all that are lined up."""
-    n_changes = 0
-    for i in range(1, n_groups):
-        n_changes += is_left[room.sequence[i]] != is_left[room.sequence[i - 1]]
-    return n_changes <= 1
-
-
-@inner
 def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, best):
     """The better of `best` and all subsets of few groups; by descent none is left out, as bounds may be rounding."""
     room = scratch.categories
@@ -179,8 +98,6 @@ def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way,
             continue
         for group in range(n_groups):
             room.proposed[group] = (subset >> group) & 1
-        if _is_division(room, n_groups, room.proposed):
-            continue
         found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
         if found.cost < best.cost:
             best = found
@@ -192,10 +109,10 @@ def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way,
 def _reassign(problem, scratch, options, place, node, feature, n_groups, way, best):
     """Send every group to the side that it prefers, until none changes or the cost does not fall."""
     room = scratch.categories
-    order = problem.orders[feature]
+    mu = node.optimum.value - node.centre
     for _ in range(MAX_ROUNDS):
-        values = best.left_value, best.right_value
-        if not _propose(room, order, place.start, n_groups, scratch.samples, *values, node.loss.code):
+        n_changes, _ = propose(room, n_groups, best.left_value, best.right_value, mu)
+        if n_changes == 0:
             break
         found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
         if not found.cost < best.cost:
@@ -234,49 +151,21 @@ def _settle(room, order, place, n_groups, n_missing, split):
 
 @folded
 def search_groups(problem, scratch, options, place, node, feature, n_missing, way, best, distances):
-    """The better of `best` and the splits of one feature's categories; and whether the walking budget held."""
+    """The better of `best` and the splits of one feature's categories."""
     room = scratch.categories
-    samples = scratch.samples
-    ranks = scratch.ranks
-    loss = node.loss
     order = problem.orders[feature]
-    start, stop = place.start, place.stop
-    points = scratch.points[: place.limit_stop - place.limit_start + N_SENTINELS]
-    n_groups = list_groups(room, scratch.screen.pulls, order, start, stop, loss.code)
-    line_up(room, n_groups, loss.code)
-    path = make_path(feature, np.int64(0), stop - start, np.int64(0), np.int64(0), options.min_samples_leaf, free())
-    if way == WALKING:
-        path = _bound_line(room, n_groups, scratch.screen, loss, distances, path, best.cost - node.tolerance)
+    code = node.loss.code
+    n_groups = list_groups(room, scratch.samples, order, place.start, place.stop, code)
     found = best
-    in_budget = True
-    if path.first > path.last and n_groups > FEW:
-        return best, True
-    room.chosen[:n_groups] = 0
-    gather(room, order, start, n_groups, room.chosen, np.uint8(0), np.int64(0))
-    if way == DESCENDING:
-        found = sweep_by_descent(room.arranged, samples, ranks, points, loss, path, best, node.tolerance)
-    elif path.first <= path.last:
-        bounds = scratch.screen.bounds
-        _spread_bounds(room, n_groups, bounds)
-        found, in_budget = sweep(
-            room.arranged, samples, ranks, points, loss, node.minimum, path, bounds, best, node.tolerance
-        )
-    if found.cost < best.cost:
-        _choose(room, n_groups, found.n_left)
+    estimate = propose_best(room, n_groups, node.optimum.value - node.centre, options.min_samples_leaf)
+    if estimate < best.cost - node.tolerance:
+        found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
+        _accept(room, n_groups)
     if n_groups <= FEW:
+        add_pulls(room, scratch.screen.pulls, order, place.start, n_groups, code)
         found = _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, found)
     elif found.cost < best.cost:
         found = _reassign(problem, scratch, options, place, node, feature, n_groups, way, found)
     if found.cost < best.cost:
         best = _settle(room, order, place, n_groups, n_missing, found)
-    return best, in_budget
-
-
-@inner
-def _choose(room, n_groups, n_left):
-    """Send left the first groups, as they are lined up, that have so many samples."""
-    at = 0
-    for i in range(n_groups):
-        group = room.sequence[i]
-        room.chosen[group] = at < n_left
-        at += room.starts[group + 1] - room.starts[group]
+    return best

@@ -1,45 +1,53 @@
-"""Groups: the samples of a node that share a category, and sequences of them.
+"""Groups: the samples of a node that share a category, and what they cost at some values.
 
 Samples without a category, whose code is NaN, are a group like any other. An order of such a feature keeps groups
 together, but in any sequence: only NaN comes last when a search is over.
+
+Eight values are chosen for each node, four on either side of its minimiser. What a group costs there says what it
+costs anywhere, nearly: see `pairs`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.hinge import SQUARED, TINY
+from marginwood._core.hinge import SQUARED
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
-from marginwood._core.order import LOW_HALF, N_BUCKETS, N_DIGITS, NEW_VALUE, SAMPLE_MASK, argsort
+from marginwood._core.lanes import N_LANES, load, lower_of, spread, store
+from marginwood._core.order import NEW_VALUE, SAMPLE_MASK
+from marginwood._core.rankset import FIRST, N_SENTINELS
 from marginwood._core.screen import GROUP
 
 # All subsets of up to this many groups are tried.
 FEW = 8
 N_SUBSETS = 2 ** (FEW - 1)
-# As many keys or fewer are sorted by insertion.
-SHORT = 32
+N_VALUES = N_LANES
+HALF = N_VALUES // 2
+# Where the values on either side of the minimiser are, from the outside: up to each, violated limits have this share
+# of the side's weighted distances. So limits far away get a value near them if they matter.
+SHARES = (0.1, 0.4, 0.7, 0.95)
 
 
 class GroupRoom(NamedTuple):
     """Room for the groups of one feature in a node.
 
     `starts` says where groups start in the order of the feature, counted from the start of the node, with one entry
-    more than there are groups; `sums` are their pulls. `sequence` lines them up, and `arranged` holds samples as a
-    sweep is to meet them. `bounds` are those of the splits in front of each group, or of all subsets of few, whose
-    pulls are `subset_sums`. `chosen` are the groups on the left of the best split.
+    more than there are groups; `costs` is what they cost at `values`. `pairs` and `sides` are sums of costs, see
+    `pairs`, and `factors` turn costs at the values into costs at others. `proposed` are groups to send left, and
+    `chosen` those on the left of the best split; `arranged` holds samples as a sweep is to meet them. Of few groups
+    `sums` are their pulls, `subset_sums` those of all subsets, and `bounds` those of the subsets' prices.
     """
 
     arranged: np.ndarray
     starts: np.ndarray
-    sums: np.ndarray
-    keys: np.ndarray
     values: np.ndarray
-    words: np.ndarray
-    spare_words: np.ndarray
-    counts: np.ndarray
-    sequence: np.ndarray
+    costs: np.ndarray
+    pairs: np.ndarray
+    sides: np.ndarray
+    factors: np.ndarray
     chosen: np.ndarray
     proposed: np.ndarray
+    sums: np.ndarray
     subset_sums: np.ndarray
     bounds: np.ndarray
 
@@ -49,21 +57,19 @@ def make_room(n_samples, n_categories):
     if n_categories == 0:
         return None
     n_groups = min(n_samples, n_categories + 1)
-    keys = np.empty(n_groups, dtype=np.uint64)
     return GroupRoom(
         arranged=np.empty(n_samples, dtype=np.int32),
         starts=np.empty(n_groups + 1, dtype=np.int64),
-        sums=np.empty((n_groups, 2 * GROUP)),
-        keys=keys,
-        values=keys.view(np.float64),
-        words=np.empty(n_groups, dtype=np.uint64),
-        spare_words=np.empty(n_groups, dtype=np.uint64),
-        counts=np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64),
-        sequence=np.empty(n_groups, dtype=np.int64),
+        values=np.empty(N_VALUES),
+        costs=np.empty((n_groups, N_VALUES)),
+        pairs=np.empty(2 * N_LANES),
+        sides=np.empty((2, N_VALUES)),
+        factors=np.empty(N_VALUES),
         chosen=np.empty(n_groups, dtype=np.uint8),
         proposed=np.empty(n_groups, dtype=np.uint8),
+        sums=np.empty((FEW, 2 * GROUP)),
         subset_sums=np.empty((2 * GROUP, N_SUBSETS)),
-        bounds=np.empty(max(n_groups, N_SUBSETS)),
+        bounds=np.empty(N_SUBSETS),
     )
 
 
@@ -73,97 +79,109 @@ def borrow_room(room):
     if room is None:
         return None
     return GroupRoom(
-        borrow(room.arranged), borrow(room.starts), borrow(room.sums), borrow(room.keys), borrow(room.values),
-        borrow(room.words), borrow(room.spare_words), borrow(room.counts), borrow(room.sequence),
-        borrow(room.chosen), borrow(room.proposed), borrow(room.subset_sums), borrow(room.bounds),
+        borrow(room.arranged), borrow(room.starts), borrow(room.values), borrow(room.costs), borrow(room.pairs),
+        borrow(room.sides), borrow(room.factors), borrow(room.chosen), borrow(room.proposed), borrow(room.sums),
+        borrow(room.subset_sums), borrow(room.bounds),
     )  # fmt: skip
 
 
+@inlined
+def _distance(points, rank, side, mu):
+    """The weighted distance to the left (1) or right (-1) of `mu` of a limit that pulls there, 0 for one that does not."""
+    return max(side * points[rank, 1], 0.0) * (side * (mu - points[rank, 0]))
+
+
 @inner
-def list_groups(room, pulls, order, start, stop, code):
-    """Number the groups of a node as they come and add up their pulls; returns how many there are."""
+def _put_values(values, points, last, mu, side):
+    """Fill the values left (side 1) or right (-1) of the minimiser."""
+    rank = np.int64(FIRST if side > 0 else last)
+    whole = 0.0
+    while FIRST <= rank <= last and side * (mu - points[rank, 0]) > 0:
+        whole += _distance(points, rank, side, mu)
+        rank += side
+    rank = np.int64(FIRST if side > 0 else last)
+    part = 0.0
+    n_put = 0
+    while n_put < HALF and FIRST <= rank <= last and side * (mu - points[rank, 0]) > 0:
+        part += _distance(points, rank, side, mu)
+        while n_put < HALF and part > SHARES[n_put] * whole:
+            values[n_put if side > 0 else N_VALUES - 1 - n_put] = points[rank, 0]
+            n_put += 1
+        rank += side
+    for i in range(n_put, HALF):
+        values[i if side > 0 else N_VALUES - 1 - i] = mu
+
+
+@inner
+def choose_values(room, points, mu):
+    """Choose the values of a node with the minimiser `mu`, in ascending order; nothing to do without categories."""
+    if room is None:
+        return
+    values = borrow(room.values)
+    points = borrow(points)
+    last = points.shape[0] - N_SENTINELS + FIRST - 1
+    _put_values(values, points, last, mu, np.int64(1))
+    _put_values(values, points, last, mu, np.int64(-1))
+
+
+@inner
+def list_groups(room, samples, order, start, stop, code):
+    """Number the groups of a node as they come and add up what they cost at the values; returns how many there are."""
     starts = borrow(room.starts)
+    costs = borrow(room.costs)
+    samples = borrow(samples)
+    order = borrow(order)
+    values = load(borrow(room.values), np.int64(0))
+    zero = spread(0.0)
+    sums = zero
+    group = np.int64(-1)
+    starts[0] = 0
+    for i in range(start, stop):
+        # Sums are begun afresh by a factor and written at every sample: groups may be small, and the end of one
+        # cannot be foreseen.
+        is_new = order[i] < 0 or i == start
+        group += is_new
+        prefetch(samples, np.int64(order[np.uint64(min(i + PREFETCH_DISTANCE, stop - 1))] & SAMPLE_MASK))
+        sample = samples[np.uint64(order[i] & SAMPLE_MASK)]
+        weight = sample["weight"]
+        # Violations with the sign turned: the lower of them and 0.
+        x = lower_of(values - spread(sample["lower"] if sample["lower_rank"] > 0 else -np.inf), zero)
+        y = lower_of(spread(sample["upper"] if sample["upper_rank"] > 0 else np.inf) - values, zero)
+        if code == SQUARED:
+            own = spread(weight) * (x * x + y * y)
+        else:
+            own = spread(-weight) * (x + y)
+        sums = sums * spread(0.0 if is_new else 1.0) + own
+        store(costs, group * N_VALUES, sums)
+        starts[np.uint64(group + 1)] = i + 1 - start
+    return group + 1
+
+
+@inner
+def add_pulls(room, pulls, order, start, n_groups, code):
+    """Add up the pulls of few groups."""
     sums = borrow(room.sums)
+    starts = borrow(room.starts)
     pulls = borrow(pulls)
     order = borrow(order)
     n_parts = 1 if code == SQUARED else 2
-    n_groups = 0
-    starts[0] = 0
-    for part in range(n_parts):
-        first = GROUP * part
-        group = -1
-        a = 0.0
-        b = 0.0
-        c = 0.0
-        d = 0.0
-        for i in range(start, stop):
-            # Sums are begun afresh by a factor and written at every sample: groups may be small, and the end of one
-            # cannot be foreseen.
-            is_new = order[i] < 0 or i == start
-            kept = 0.0 if is_new else 1.0
-            group += is_new
-            if part == 0:
-                ahead = np.int64(order[min(i + PREFETCH_DISTANCE, stop - 1)] & SAMPLE_MASK)
-                prefetch(pulls, ahead * n_parts * GROUP)
-            at = np.uint64(order[i] & SAMPLE_MASK) * np.uint64(n_parts) + np.uint64(part)
-            a = a * kept + pulls[at, 0]
-            b = b * kept + pulls[at, 1]
-            c = c * kept + pulls[at, 2]
-            d = d * kept + pulls[at, 3]
-            own = np.uint64(group)
-            sums[own, first] = a
-            sums[own, first + 1] = b
-            sums[own, first + 2] = c
-            sums[own, first + 3] = d
-            starts[np.uint64(group + 1)] = i + 1 - start
-        n_groups = group + 1
-    return n_groups
-
-
-@inner
-def line_up(room, n_groups, code):
-    """Sort the groups by how far their minimisers lie right of the node's, as their pulls tell."""
-    keys = borrow(room.keys)
-    values = borrow(room.values)
-    words = borrow(room.words)
-    sequence = borrow(room.sequence)
-    sums = borrow(room.sums)
     for group in range(n_groups):
-        lower = max(sums[group, 2], TINY)
-        upper = max(sums[group, 3], TINY)
-        if code == SQUARED:
-            values[group] = sums[group, 1] / (lower + upper)  # Newton's step
-        elif lower > upper:
-            # On the way to the minimiser the violated lower limits fall to the weight of the upper ones: a share of
-            # them is passed, and their mean distance is the scale of that way.
-            values[group] = sums[group, 0] / lower * ((lower - upper) / lower)
-        else:
-            values[group] = sums[group, 1] / upper * ((lower - upper) / upper)
-        words[group] = np.uint64(group)
-    if n_groups > SHORT:
-        in_order, _ = argsort(keys[:n_groups], words[:n_groups], room.spare_words[:n_groups], room.counts)
-        for i in range(n_groups):
-            sequence[i] = np.int64(in_order[i] & LOW_HALF)
-        return
-    for i in range(n_groups):
-        key = values[i]
-        j = i
-        while j > 0 and values[sequence[j - 1]] > key:
-            sequence[j] = sequence[j - 1]
-            j -= 1
-        sequence[j] = i
+        sums[group, :] = 0.0
+        for i in range(start + starts[group], start + starts[group + 1]):
+            at = np.int64(order[i] & SAMPLE_MASK) * n_parts
+            for part in range(n_parts):
+                for k in range(GROUP):
+                    sums[group, GROUP * part + k] += pulls[at + part, k]
 
 
 @inner
 def gather(room, order, start, n_groups, is_left, side, at):
-    """Write the groups on one side to `arranged` from `at` on, as they are lined up; return where they end."""
+    """Write the groups on one side to `arranged` from `at` on; return where they end."""
     arranged = borrow(room.arranged)
     starts = borrow(room.starts)
-    sequence = borrow(room.sequence)
     order = borrow(order)
     is_left = borrow(is_left)
-    for i in range(n_groups):
-        group = sequence[i]
+    for group in range(n_groups):
         if is_left[group] == side:
             first = at
             for j in range(start + starts[group], start + starts[group + 1]):

@@ -242,6 +242,9 @@ class _ConstantType(types.Opaque):
         self.constant = constant
 
 
+# What `lanes` needs of numba.
+DISABLE_JIT = bool(config.DISABLE_JIT)
+
 # How many steps ahead a loop asks for what it will read at random.
 PREFETCH_DISTANCE = 16
 

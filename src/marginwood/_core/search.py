@@ -10,7 +10,7 @@ import numpy as np
 from marginwood._core import hinge, rankset
 from marginwood._core.categories import CATEGORIES, search_groups
 from marginwood._core.frontier import Frontier
-from marginwood._core.groups import GroupRoom
+from marginwood._core.groups import GroupRoom, choose_values
 from marginwood._core.hinge import SQUARED, Loss, Minimum
 from marginwood._core.jit import Constant, folded, inner
 from marginwood._core.nodes import NO_FEATURE
@@ -226,6 +226,7 @@ def fill_screen(problem, scratch, place, node):
     mu = node.optimum.value - node.centre
     points = points_of(scratch, place)
     start, stop = place.start, place.stop
+    choose_values(scratch.categories, points, mu)
     return fill(scratch.screen, order, start, stop, scratch.samples, points, node.loss, node.minimum, mu)
 
 
@@ -254,7 +255,7 @@ def try_path(problem, scratch, options, place, node, distances, key, best, way, 
     """
     in_budget = True
     if kinds == CATEGORIES and problem.n_categories[key[0]] > 0:
-        best, in_budget = search_groups(problem, scratch, options, place, node, key[0], key[1], way, best, distances)
+        best = search_groups(problem, scratch, options, place, node, key[0], key[1], way, best, distances)
     else:
         path = path_of(problem, options, place, node, key)
         order = problem.orders[path.feature]
