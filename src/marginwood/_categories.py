@@ -112,11 +112,17 @@ def encode_features(X: Any, categories: Categories) -> FloatArray:
     for idx, labels in enumerate(categories):
         if labels is not None:
             found, places = _distinct(_column(X, idx))
-            code_of = {label: float(code) for code, label in enumerate(labels)}
-            by_text = {str(label): code for label, code in code_of.items()}  # 1 is the label "1" if there is no other
-            codes = [code_of.get(label, by_text.get(str(label), np.nan)) for label in found]
-            encoded[:, idx] = np.array([*codes, np.nan])[places]
+            encoded[:, idx] = np.array([*_codes(found, labels), np.nan])[places]
     return encoded
+
+
+def _codes(found: list[Any], labels: list[Any]) -> list[float]:
+    """The codes of labels that were found, NaN for those that are unknown."""
+    if found == labels:  # as in training data, most often
+        return list(range(len(labels)))
+    code_of = {label: float(code) for code, label in enumerate(labels)}
+    by_text = {str(label): code for label, code in code_of.items()}  # 1 is the label "1" if there is no other
+    return [code_of.get(label, by_text.get(str(label), np.nan)) for label in found]
 
 
 def count_categories(categories: Categories | None) -> IntArray | None:
@@ -209,7 +215,7 @@ def _distinct(column: Any) -> tuple[list[Any], IntArray]:
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         distinct, places = _distinct_numbers(values)
-        return [_plain(value) for value in distinct.tolist() if value == value], places
+        return _plain_numbers(distinct[distinct == distinct]), places
     place_of: dict[Any, int] = {}
     rows = np.empty(len(values), dtype=np.int64)
     for row, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
@@ -235,6 +241,13 @@ def _distinct_numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntAr
 def _is_missing(value: Any) -> bool:
     """None, NaN, NaT or pandas.NA, which cannot be compared."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _plain_numbers(values: npt.NDArray[Any]) -> list[Any]:
+    """The same for an array of numbers without NaN: whole ones, as most labels are, all at once."""
+    if values.dtype.kind == "f" and (np.abs(values) < 2**53).all() and (values == np.floor(values)).all():
+        values = values.astype(np.int64)
+    return [_plain(value) for value in values.tolist()] if values.dtype.kind == "f" else values.tolist()
 
 
 def _plain(label: Any) -> Any:
