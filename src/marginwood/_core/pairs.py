@@ -80,7 +80,7 @@ def propose(room, n_groups, left, right, mu):
     for group in range(n_groups):
         own = load(costs, group * N_VALUES)
         excess = total(own * factors)
-        is_left = excess < 0 or (excess == 0 and is_nearer)
+        is_left = (excess < 0) | ((excess == 0) & is_nearer)
         n_changes += is_left != (proposed[group] == 1)
         n_left += (starts[group + 1] - starts[group]) * is_left
         proposed[group] = is_left
