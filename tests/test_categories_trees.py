@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import reference
 from marginwood import (
+    IntervalDummyRegressor,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalBoostingCV,
     MaxMarginIntervalForest,
@@ -120,7 +121,7 @@ def test_rows_reach_the_leaves_that_they_trained_and_the_left_side_has_fewer(pro
     assert (n_left <= n_right).all()
 
 
-def test_many_categories_are_split_as_few_are_and_no_category_would_rather_change_sides():
+def test_many_categories_are_split_as_few_are_and_no_category_would_gain_much_by_changing_sides():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 60, 2000).astype(float)
     centre = rng.normal(size=60)[codes.astype(int)] + rng.normal(scale=0.5, size=2000)
@@ -131,10 +132,45 @@ def test_many_categories_are_split_as_few_are_and_no_category_would_rather_chang
         values = tree.tree_.nodes["value"][1:]
         distances = [np.maximum(np.maximum(y[:, 0] - value, value - y[:, 1]), 0.0) for value in values]
         left, right = (distance ** (1 if loss == "linear_hinge" else 2) for distance in distances)
+        impurity = tree.tree_.impurity
+        tiny = 1e-4 * (impurity[0] - impurity[1:].sum())
         for code in range(60):
             own = codes == code
             assert len(set(goes_left[own])) == 1
-            assert (left[own].sum() <= right[own].sum() + 1e-9) == goes_left[own][0]
+            here, there = (left, right) if goes_left[own][0] else (right, left)
+            assert here[own].sum() <= there[own].sum() + tiny
+
+
+def heavy_tailed_node(seed):
+    """Categories of very different sizes, some of them far out, and intervals of which many are open."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_categories = 600, 40
+    codes = rng.choice(n_categories, n_rows, p=rng.dirichlet(np.full(n_categories, 0.5)))
+    effect = rng.standard_t(2, size=n_categories)
+    centre = effect[codes] + rng.normal(size=n_rows)
+    y = centre[:, np.newaxis] + rng.exponential(size=(n_rows, 2)) * [-1, 1]
+    y[rng.random(n_rows) < 0.2, 0] = -np.inf
+    y[rng.random(n_rows) < 0.2, 1] = np.inf
+    return codes, y
+
+
+@pytest.mark.parametrize("loss", ["linear_hinge", "squared_hinge"])
+def test_a_split_of_many_categories_costs_about_as_little_as_the_best_division_of_them_in_line(loss):
+    excesses = []
+    for seed in range(12):
+        codes, y = heavy_tailed_node(seed)
+        costs = {}
+        in_line = np.empty(len(codes))
+        for code in np.unique(codes):
+            own = codes == code
+            in_line[own] = IntervalDummyRegressor(loss=loss).fit(np.zeros((own.sum(), 1)), y[own]).predict([[0.0]])
+        for name, column, chosen in (("categories", codes, [0]), ("in line", in_line, None)):
+            tree = MaxMarginIntervalTree(loss=loss, max_depth=1, categorical_features=chosen)
+            impurity = tree.fit(column[:, np.newaxis].astype(float), y).tree_.impurity
+            costs[name] = impurity[1:].sum() / impurity[0]
+        excesses.append(costs["categories"] - costs["in line"])
+    assert np.mean(excesses) < 1e-3
+    assert max(excesses) < 0.02
 
 
 def test_a_numeric_feature_of_two_values_and_one_of_two_categories_grow_the_same_tree():

@@ -3,12 +3,10 @@
 A *group* holds the samples of a node that share a category, and one more those that have none. A split is a sequence of
 groups and a number of samples that go left, as it is for numbers, and the same sweep prices it.
 
-A side costs least at some value, and a group prefers the side whose value is cheaper for it. If its cost falls and then
-rises, as sums of hinges do, groups whose own minimisers lie far apart prefer different sides. So groups are
-lined up by estimates of these, which their pulls at the node's minimiser give (see `screen`), and every division of
-that line is priced in one sweep, unless bounds rule it out. That is the best division of nearly all; the rest is found
-by trying out all subsets, if there are few groups, or else by sending every group to the side that it prefers until
-none changes.
+A side costs least at some value, and a group prefers the side whose value is cheaper for it. So a search for the best
+split looks for a pair of values, by what groups cost at a few (see `pairs`). What it proposes is priced by a sweep of
+the side with fewer samples, unless it looks worse than the best split so far. The values of the sides that come out are
+then a better pair, and groups change sides until none wants to. If there are few groups, all subsets are tried out.
 """
 
 import numpy as np
@@ -25,7 +23,7 @@ from marginwood._core.split import DESCENDING, WALKING, Path, Split, free, sweep
 # Whether any feature holds categories: what is needed for them is compiled for those who have some.
 NUMBERS, CATEGORIES = Constant(0, ""), Constant(1, "categories")
 
-MAX_ROUNDS = 8
+MAX_ROUNDS = 8  # of groups that change sides
 MISSING = np.uint8(2)  # the side of NaN, which comes last in an order
 
 
@@ -107,7 +105,7 @@ def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way,
 
 @inner
 def _reassign(problem, scratch, options, place, node, feature, n_groups, way, best):
-    """Send every group to the side that it prefers, until none changes or the cost does not fall."""
+    """Send every group to the side that it prefers, as far as its costs tell, until none changes or the cost rises."""
     room = scratch.categories
     mu = node.optimum.value - node.centre
     for _ in range(MAX_ROUNDS):
@@ -158,7 +156,8 @@ def search_groups(problem, scratch, options, place, node, feature, n_missing, wa
     n_groups = list_groups(room, scratch.samples, order, place.start, place.stop, code)
     found = best
     estimate = propose_best(room, n_groups, node.optimum.value - node.centre, options.min_samples_leaf)
-    if estimate < best.cost - node.tolerance:
+    # Estimates compare features. Whether a node can be split at all is for a sweep to say.
+    if estimate < best.cost - node.tolerance or (best.n_left == 0 and estimate < np.inf):
         found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
         _accept(room, n_groups)
     if n_groups <= FEW:

@@ -23,9 +23,10 @@ FEW = 8
 N_SUBSETS = 2 ** (FEW - 1)
 N_VALUES = N_LANES
 HALF = N_VALUES // 2
-# Where the values on either side of the minimiser are, from the outside: up to each, violated limits have this share
-# of the side's weighted distances. So limits far away get a value near them if they matter.
-SHARES = (0.1, 0.4, 0.7, 0.95)
+# Where the values on either side of the minimiser lie: limits beyond the outermost have this share of the side's
+# squared distances, those beyond the others this share of its distances. So there is a value near limits far away if
+# they matter.
+SHARES = (0.3, 0.4, 0.7, 0.95)
 
 
 class GroupRoom(NamedTuple):
@@ -86,27 +87,32 @@ def borrow_room(room):
 
 
 @inlined
-def _distance(points, rank, side, mu):
-    """The weighted distance to the left (1) or right (-1) of `mu` of a limit that pulls there, 0 for one that does not."""
-    return max(side * points[rank, 1], 0.0) * (side * (mu - points[rank, 0]))
+def _add_distance(points, rank, side, mu, sums):
+    """Sums of the weighted distances and of their squares, with those of a limit that pulls to this side of `mu`."""
+    distance = side * (mu - points[rank, 0])
+    weighted = max(side * points[rank, 1], 0.0) * distance
+    return sums[0] + weighted, sums[1] + weighted * distance
 
 
 @inner
-def _put_values(values, points, last, mu, side):
-    """Fill the values left (side 1) or right (-1) of the minimiser."""
-    rank = np.int64(FIRST if side > 0 else last)
-    whole = 0.0
-    while FIRST <= rank <= last and side * (mu - points[rank, 0]) > 0:
-        whole += _distance(points, rank, side, mu)
+def _put_values(values, points, ends, mu, side):
+    """Fill the values left (side 1) or right (-1) of the minimiser; `ends` are the first rank and the last."""
+    outermost = ends[0] if side > 0 else ends[1]
+    rank = outermost
+    whole = (0.0, 0.0)
+    while ends[0] <= rank <= ends[1] and side * (mu - points[rank, 0]) > 0:
+        whole = _add_distance(points, rank, side, mu, whole)
         rank += side
-    rank = np.int64(FIRST if side > 0 else last)
-    part = 0.0
+    rank = outermost
+    part = (0.0, 0.0)
     n_put = 0
-    while n_put < HALF and FIRST <= rank <= last and side * (mu - points[rank, 0]) > 0:
-        part += _distance(points, rank, side, mu)
-        while n_put < HALF and part > SHARES[n_put] * whole:
+    while n_put < HALF and ends[0] <= rank <= ends[1] and side * (mu - points[rank, 0]) > 0:
+        part = _add_distance(points, rank, side, mu, part)
+        is_reached = part[1] > SHARES[0] * whole[1] if n_put == 0 else part[0] > SHARES[n_put] * whole[0]
+        while n_put < HALF and is_reached:
             values[n_put if side > 0 else N_VALUES - 1 - n_put] = points[rank, 0]
             n_put += 1
+            is_reached = n_put < HALF and part[0] > SHARES[n_put] * whole[0]
         rank += side
     for i in range(n_put, HALF):
         values[i if side > 0 else N_VALUES - 1 - i] = mu
@@ -119,9 +125,9 @@ def choose_values(room, points, mu):
         return
     values = borrow(room.values)
     points = borrow(points)
-    last = points.shape[0] - N_SENTINELS + FIRST - 1
-    _put_values(values, points, last, mu, np.int64(1))
-    _put_values(values, points, last, mu, np.int64(-1))
+    ends = np.int64(FIRST), np.int64(points.shape[0] - N_SENTINELS + FIRST - 1)
+    _put_values(values, points, ends, mu, np.int64(1))
+    _put_values(values, points, ends, mu, np.int64(-1))
 
 
 @inner

@@ -18,6 +18,9 @@ from marginwood._core.lanes import N_LANES, first_pairs, load, lower_of, second_
 
 # How often values and groups take turns.
 MAX_TURNS = 6
+# From how many of the best pairs a search may start, where a look at all groups is cheap: they are LARGE on average.
+N_STARTS = 4
+LARGE = 4
 
 
 @inner
@@ -63,8 +66,8 @@ def _add_factors(room, value, sign):
 def propose(room, n_groups, left, right, mu):
     """Propose for every group the side that it prefers if these are their values; add up the costs of both sides.
 
-    Groups to which it is all the same go where the value is nearer to the node's, as absent categories do most often:
-    a side far away shall have those alone that belong there. Returns how many groups change, and the samples on the left.
+    Groups to which it is all the same go where the value is nearer to the node's, because a side far away is for those
+    that belong there. Returns how many groups change, and how many samples are on the left.
     """
     costs = borrow(room.costs)
     starts = borrow(room.starts)
@@ -114,22 +117,36 @@ def _least_of(room, side):
 
 @inner
 def _start(room, n_groups, mu, least):
-    """Propose the sides of the best pair of values that leaves as many samples on either; returns the pair."""
+    """Propose the sides of the best pair of values that leaves so many samples on either; returns it, and if any does.
+
+    Of the best pairs it is the one whose sides cost least at values of their own.
+    """
     _price_pairs(room, n_groups)
     n_samples = room.starts[n_groups]
+    n_starts = N_STARTS if n_samples >= LARGE * n_groups else 1
+    best_left = best_right = left = right = mu
+    lowest = np.inf
+    n_found = 0
     for _ in range(room.pairs.shape[0]):
-        best = np.argmin(room.pairs)
-        left, right = room.values[best // HALF], room.values[HALF + best % HALF]
+        pair = np.argmin(room.pairs)
+        left, right = room.values[pair // HALF], room.values[HALF + pair % HALF]
         _, n_left = propose(room, n_groups, left, right, mu)
         if least <= n_left <= n_samples - least:
-            return left, right, True
-        room.pairs[best] = np.inf
-    return mu, mu, False
+            cost = _least_of(room, np.int64(0))[1] + _least_of(room, np.int64(1))[1]
+            n_found += 1
+            if n_found == 1 or cost < lowest:
+                best_left, best_right, lowest = left, right, cost
+        if n_found == n_starts:
+            break
+        room.pairs[pair] = np.inf
+    if left != best_left or right != best_right:
+        propose(room, n_groups, best_left, best_right, mu)
+    return best_left, best_right, n_found > 0
 
 
 @inner
 def propose_best(room, n_groups, mu, least):
-    """Propose the best split into sides of so many samples or more; returns an estimate of its cost, infinity if none."""
+    """Propose the best split into sides of so many samples or more; returns about what it costs, infinity if none."""
     left, right, is_found = _start(room, n_groups, mu, least)
     if not is_found:
         return np.inf
