@@ -132,7 +132,7 @@ def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
     first = run(*words)
     assert first.returncode == 0, first.stderr
     search = marginwood.MaxMarginIntervalTreeCV()
-    n_pieces = 4 * len(search.losses) * search.n_margins * len(search.anchors)  # in three folds and on all rows
+    n_pieces = 4 * search.n_margins * len(search.anchors)  # in three folds and on all rows
     assert f"cross-validation: {n_pieces} of {n_pieces}".encode() in first.stderr
     assert b"chosen: loss" in first.stderr
     first_model = marginwood.load(tmp_path / "model.mw")
@@ -361,15 +361,15 @@ def test_models_that_encode_text_are_scored_and_reported(call, saved, tmp_path, 
     assert [float(line) for line in out.splitlines()[1:]] == model.predict(FRAME).tolist()
 
 
-@pytest.mark.parametrize("verb", ["tune", "benchmark"])
-def test_tune_and_benchmark_tune_with_the_default_folds_of_estimators(call, folder, monkeypatch, tmp_path, verb):
+@pytest.mark.parametrize(("model", "expected"), [("tree", None), ("linear", 5)])
+@pytest.mark.parametrize(("verb", "option"), [("tune", "--model"), ("benchmark", "--models")])
+def test_the_default_folds_are_those_of_estimators(call, folder, monkeypatch, tmp_path, verb, option, model, expected):
     def tell_folds(model, *_, **__):
         raise ValueError(f"{model.cv} folds")
 
-    n_folds = marginwood.MaxMarginIntervalTreeCV().cv
     monkeypatch.setattr(f"marginwood._cli.{verb}.fit_model", tell_folds)
-    assert f"error: {n_folds} folds" in call(verb, folder / "train.csv", *TARGET, "--out", tmp_path / "out")[2]
-    assert f"number of folds (default: {n_folds})" in " ".join(call("tune", "--help")[1].split())
+    log = call(verb, folder / "train.csv", *TARGET, option, model, "--out", tmp_path / "out")[2]
+    assert f"error: {expected} folds" in log
 
 
 def test_benchmark_prints_a_table_and_saves_a_picture(folder, tmp_path):

@@ -20,6 +20,7 @@ from marginwood._tuning import journal as module
 from marginwood._tuning.journal import Journal, digest
 from marginwood._version import __version__
 from marginwood.datasets import make_sine
+from marginwood.losses import LOSSES
 from marginwood.metrics import SCORERS
 
 HEADER = {"X": "abc", "margins": [0.0, 0.1]}
@@ -175,6 +176,7 @@ import json, logging, os, signal, sys, threading
 from marginwood import MaxMarginIntervalTreeCV
 from marginwood._tuning.journal import digest
 from marginwood.datasets import make_sine
+from marginwood.losses import LOSSES
 from marginwood.metrics import SCORERS
 
 path, stop_at, how, n_jobs, is_stuck = json.loads(sys.argv[1])
@@ -204,7 +206,7 @@ if is_stuck:
     logging.getLogger("marginwood").addHandler(Stuck())
     logging.getLogger("marginwood").setLevel(logging.INFO)
 X, y = make_sine(40, 2, random_state=0)
-options = {"n_margins": 3, "cv": 3, "scoring": scorer, "checkpoint": path, "verbose": 1}
+options = {"losses": LOSSES, "n_margins": 3, "cv": 3, "scoring": scorer, "checkpoint": path, "verbose": 1}
 MaxMarginIntervalTreeCV(**options, n_jobs=n_jobs).fit(X, y)
 """
 
@@ -234,7 +236,7 @@ def scorer(estimator, X, y):
 def search(path=None):
     scorer.pieces = set()
     X, y = make_sine(40, 2, random_state=0)
-    return MaxMarginIntervalTreeCV(n_margins=3, cv=3, scoring=scorer, checkpoint=path).fit(X, y)
+    return MaxMarginIntervalTreeCV(losses=LOSSES, n_margins=3, cv=3, scoring=scorer, checkpoint=path).fit(X, y)
 
 
 def same(first, second):

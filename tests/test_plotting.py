@@ -24,6 +24,7 @@ from marginwood._core.nodes import LEAF, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
+from marginwood.losses import LOSSES
 from marginwood.metrics import get_scorer
 from marginwood.plotting import (
     plot_cost,
@@ -441,7 +442,7 @@ def test_a_path_of_something_else_is_refused():
 
 @pytest.fixture(scope="module")
 def search():
-    return MaxMarginIntervalTreeCV(cv=3, margins=[0.0, 0.1, 0.3, 1.0]).fit(X, y)
+    return MaxMarginIntervalTreeCV(losses=LOSSES, cv=3, margins=[0.0, 0.1, 0.3, 1.0]).fit(X, y)
 
 
 @pytest.mark.parametrize("against", ["ccp_alpha", "n_leaves"])

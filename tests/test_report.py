@@ -36,7 +36,7 @@ from marginwood import (
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
 from marginwood.intervals import censoring_kind
-from marginwood.losses import hinge_loss
+from marginwood.losses import LOSSES, hinge_loss
 from marginwood.metrics import get_scorer, interval_concordance_index, interval_coverage, interval_log_loss
 from marginwood.report import _content as content_module
 from marginwood.report import _trees as trees_module
@@ -189,7 +189,8 @@ def test_the_surface_holds_the_chosen_candidate_and_true_scores(fitted):
 
 
 def test_a_search_that_knows_only_the_root_has_neither_surface_nor_curve():
-    model = MaxMarginIntervalTreeCV(margins=[0.0], anchors=[0.0], cv=2).fit(np.zeros((6, 1)), np.arange(6.0))
+    model = MaxMarginIntervalTreeCV(losses=LOSSES, margins=[0.0], anchors=[0.0], cv=2)
+    model.fit(np.zeros((6, 1)), np.arange(6.0))
     content = describe(model, np.zeros((6, 1)), np.arange(6.0))
     assert content["surface"] is None
     assert content["curves"] == []

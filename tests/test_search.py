@@ -34,6 +34,7 @@ from marginwood import (
     MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
     MaxMarginIntervalTreeCV,
+    RepeatedCensoringStratifiedKFold,
     TransformationTreeCV,
 )
 from marginwood._base import Rows
@@ -215,11 +216,19 @@ def test_candidates_of_a_forest_draw_the_same_rows():
 
 
 @every_folded_search
-def test_no_cv_is_five_stratified_folds(name):
+def test_no_cv_is_five_stratified_folds_and_those_of_trees_are_dealt_out_three_times(name):
     X, y = make_problem()
     search = make_search(name, cv=None).fit(X, y)
-    assert search.n_splits_ == 5
-    assert_same_results(search, make_search(name, cv=list(CensoringStratifiedKFold(5).split(X, y))).fit(X, y))
+    folds = RepeatedCensoringStratifiedKFold(5, n_repeats=3, random_state=0) if name == "tree" else 5
+    assert search.n_splits_ == (15 if name == "tree" else 5)
+    assert_same_results(search, make_search(name, cv=folds).fit(X, y))
+
+
+def test_with_groups_no_cv_of_trees_is_five_folds_of_groups():
+    X, y = make_problem()
+    groups = np.arange(len(y)) % 7
+    search = make_search("tree", cv=None).fit(X, y, groups=groups)
+    assert_same_results(search, make_search("tree", cv=list(GroupKFold(5).split(X, y, groups))).fit(X, y))
 
 
 @every_search

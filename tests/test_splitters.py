@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import cross_val_score
 
 import strategies
-from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree
+from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree, RepeatedCensoringStratifiedKFold
 from marginwood._tuning.splitters import make_splitter
 from marginwood.datasets import make_sine
 from marginwood.intervals import CENSORING_KINDS, censoring_kind
@@ -51,6 +51,19 @@ def test_the_shuffle_is_repeatable_and_depends_on_its_seed():
         return [test.tolist() for _, test in folds.split(y, y)]
 
     assert tests(1) == tests(1) != tests(2)
+
+
+def test_every_repeat_deals_all_rows_anew():
+    _, y = make_sine(60, 1, random_state=0)
+    folds = RepeatedCensoringStratifiedKFold(4, n_repeats=3, random_state=0)
+    tests = [test.tolist() for _, test in folds.split(y, y)]
+    assert len(tests) == folds.get_n_splits() == 12
+    deals = [tests[start : start + 4] for start in (0, 4, 8)]
+    assert all(sorted(row for test in deal for row in test) == list(range(60)) for deal in deals)
+    assert deals[0] != deals[1] != deals[2] != deals[0]
+    assert [test.tolist() for _, test in folds.split(y, y)] == tests
+    with pytest.raises(ValueError, match="n_repeats: expected an integer >= 1, got 0"):
+        RepeatedCensoringStratifiedKFold(n_repeats=0)
 
 
 def test_fewer_rows_than_folds_are_refused():

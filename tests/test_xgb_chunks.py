@@ -82,6 +82,14 @@ def test_a_feature_has_the_categories_of_all_chunks(words):
     np.testing.assert_allclose(model.predict(frame), whole.predict(frame), atol=1e-5)
 
 
+def test_a_column_of_numbers_has_no_categories_in_later_chunks():
+    pandas = pytest.importorskip("pandas", reason="pandas is optional")
+    frame = pandas.DataFrame({"a": pandas.Categorical(X[:, 0].round()), "b": X[:, 1].round()})
+    later = frame.astype({"b": "category"})
+    with pytest.raises(ValueError, match="X: expected numbers in column 1, as in the chunks before, got categories"):
+        regressor().fit_chunks([(frame, y), (later, y)])
+
+
 def test_sparse_rows_have_no_categories_even_after_rows_that_had_some():
     pandas = pytest.importorskip("pandas", reason="pandas is optional")
     frame = pandas.DataFrame({"a": X[:, 0], "b": pandas.Categorical(X[:, 1])})

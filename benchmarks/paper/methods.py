@@ -2,8 +2,8 @@
 
 Methods of the paper choose by 10-fold cross-validation of the interval MSE; boosters by five folds, because each of
 their candidates takes as long as many trees; the forest by its out-of-bag rows. The forest chooses among 16
-candidates, every booster among 32 and the number of rounds. "MMIT" is the tree of this package, which chooses its loss
-and its anchor as well; "boosting, defaults" and "super learner" are what a user gets who sets nothing.
+candidates, every booster among 32 and the number of rounds. "MMIT" is the tree as this package tunes it, which chooses
+its anchor as well; it, "boosting, defaults" and "super learner" are what a user gets who sets nothing.
 """
 
 from collections.abc import Callable
@@ -110,7 +110,7 @@ METHODS = {
     "Interval-CART": Method("paper", _cart, PROTOCOL),
     "MMIT-L": Method("paper", _tree, {"losses": "linear_hinge", "anchors": (0.0,), **PROTOCOL}),
     "MMIT-S": Method("paper", _tree, {"losses": "squared_hinge", "anchors": (0.0,), **PROTOCOL}),
-    "MMIT": Method("ours", _tree, PROTOCOL),
+    "MMIT": Method("ours", _tree, {}),
     "super learner": Method("ours", _super_learner, {}),
     "boosting, defaults": Method("ours", _boosting, {}),
     "forest": Method(

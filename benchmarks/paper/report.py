@@ -9,7 +9,8 @@ from benchmarks.paper.accuracy import by_data_set
 
 REFERENCE = "Constant"
 COMPARED = ("super learner", "MMIT")
-SUMMARY = ("method", "average rank", "median MSE / constant", "best on", "inside interval", "seconds", "failed folds")
+OUTSIDE = ("AFT logistic", "AFT normal")
+LEAST = 1e-3  # of the constant's error, added before geometric means, because some errors are nearly 0
 PAIRED = ("method", "against", "better", "worse", "p (Wilcoxon)")
 
 
@@ -22,8 +23,9 @@ def relative_errors(lines):
 
 def write(lines, folder):
     """Summary of each method and paired tests over the data sets that are complete."""
-    if not by_data_set(lines)[0]:
-        print("accuracy: no data set is complete yet")
+    names, methods, _ = by_data_set(lines)
+    if not names or REFERENCE not in methods:
+        print("accuracy: no data set is complete yet" if not names else f"accuracy: tables need the method {REFERENCE}")
         return
     names, methods, errors = relative_errors(lines)
     print(f"{len(names)} data sets, {len(methods)} methods")
@@ -33,7 +35,8 @@ def write(lines, folder):
         print(
             f"Friedman {result.statistic:.1f}, p = {result.pvalue:.2g}; critical difference of ranks {difference:.2f}"
         )
-    _write(folder / "summary.csv", SUMMARY, _summary([line for line in lines if line["data set"] in names], errors))
+    rows = list(_summary([line for line in lines if line["data set"] in names], errors))
+    _write(folder / "summary.csv", tuple(rows[0]), [tuple(row.values()) for row in rows])
     _write(folder / "paired.csv", PAIRED, _paired(methods, errors))
 
 
@@ -42,15 +45,22 @@ def _summary(lines, errors):
     ranks, is_best = statistics.average_ranks(errors), errors == errors.min(axis=1, keepdims=True)
     for column in np.argsort(ranks, kind="stable"):
         mine = [line for line in lines if line["method"] == methods[column]]
-        yield (
-            methods[column],
-            f"{ranks[column]:.2f}",
-            f"{np.median(errors[:, column]):.3f}",
-            int(is_best[:, column].sum()),
-            f"{inside[:, column].mean():.1%}",
-            f"{sum(float(line['seconds']) for line in mine):.0f}",
-            sum(line["mse"] == "inf" for line in mine),
-        )
+        row = {
+            "method": methods[column],
+            "average rank": f"{ranks[column]:.2f}",
+            "median MSE / constant": f"{np.median(errors[:, column]):.3f}",
+            "best on": int(is_best[:, column].sum()),
+        }
+        for name in (name for name in OUTSIDE if name in methods):
+            other = errors[:, methods.index(name)]
+            ratios = (errors[:, column] + LEAST) / (other + LEAST)
+            row[f"geometric mean / {name}"] = f"{np.exp(np.log(ratios).mean()):.2f}"
+            row[f"better than {name}"] = int((errors[:, column] < other).sum())
+        yield row | {
+            "inside interval": f"{inside[:, column].mean():.1%}",
+            "seconds": f"{sum(float(line['seconds']) for line in mine):.0f}",
+            "failed folds": sum(line["mse"] == "inf" for line in mine),
+        }
 
 
 def _paired(methods, errors):

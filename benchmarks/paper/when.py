@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks.paper.alone import run_alone
 from benchmarks.paper.table import Piece, Table, fingerprint
 from marginwood import IntervalCARTCV, MaxMarginIntervalTreeCV
+from marginwood.losses import LOSSES
 
 BASE = {"open": 0.2, "kind": "either", "width": 1.0, "n": 200, "p": 5}
 VARIED = {
@@ -31,8 +32,8 @@ NOISE = 0.3
 N_FRESH = 1000
 SEARCH = {"cv": 5, "n_margins": 7}
 METHODS = {
-    "MMIT": lambda: MaxMarginIntervalTreeCV(anchors=(0.0,), **SEARCH),
-    "MMIT, no margin": lambda: MaxMarginIntervalTreeCV(anchors=(0.0,), margins=(0.0,), cv=SEARCH["cv"]),
+    "MMIT": lambda: MaxMarginIntervalTreeCV(losses=LOSSES, anchors=(0.0,), **SEARCH),
+    "MMIT, no margin": lambda: MaxMarginIntervalTreeCV(losses=LOSSES, anchors=(0.0,), margins=(0.0,), cv=5),
     "Interval-CART": lambda: IntervalCARTCV(margins="auto", random_state=0, **SEARCH),
 }
 REFERENCE = "Interval-CART"

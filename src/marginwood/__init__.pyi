@@ -33,7 +33,7 @@ from ._tuning.cart import IntervalCARTCV
 from ._tuning.forest import MaxMarginIntervalForestCV
 from ._tuning.kernel import KernelIntervalRegressionCV
 from ._tuning.linear import L1IntervalRegressionCV
-from ._tuning.splitters import CensoringStratifiedKFold
+from ._tuning.splitters import CensoringStratifiedKFold, RepeatedCensoringStratifiedKFold
 from ._tuning.transformation import TransformationTreeCV
 from ._tuning.tree import MaxMarginIntervalTreeCV
 from ._warmup import warmup
@@ -71,6 +71,7 @@ __all__ = [
     "MaxMarginIntervalForestCV",
     "MaxMarginIntervalTree",
     "MaxMarginIntervalTreeCV",
+    "RepeatedCensoringStratifiedKFold",
     "TransformationTree",
     "TransformationTreeCV",
     "TransformedIntervalRegressor",

@@ -80,9 +80,14 @@ def find_categories(X: Any, categorical_features: Any) -> Categories | None:
 def join_categories(first: Categories, second: Categories) -> Categories:
     """The categories of two parts of the same rows: labels that only the second has make all of them ascend."""
     joined: Categories = []
-    for labels, others in zip(first, second, strict=True):
+    for idx, (labels, others) in enumerate(zip(first, second, strict=True)):
+        if labels is None and others is not None:
+            raise ValueError(
+                f"X: expected numbers in column {idx}, as in the chunks before, got categories. Give every chunk the "
+                "same types, or name the column in categorical_features."
+            )
         if labels is None or others is None or set(others) <= set(labels):
-            joined.append(labels if labels is not None else others)
+            joined.append(labels)
         else:
             joined.append(_ascending({*labels, *others}))
     return joined

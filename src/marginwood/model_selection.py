@@ -6,7 +6,7 @@ from marginwood._tuning.forest import MaxMarginIntervalForestCV
 from marginwood._tuning.kernel import KernelIntervalRegressionCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.margins import margin_grid
-from marginwood._tuning.splitters import CensoringStratifiedKFold
+from marginwood._tuning.splitters import CensoringStratifiedKFold, RepeatedCensoringStratifiedKFold
 from marginwood._tuning.transformation import TransformationTreeCV
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 
@@ -18,6 +18,7 @@ __all__ = [
     "MaxMarginIntervalBoostingCV",
     "MaxMarginIntervalForestCV",
     "MaxMarginIntervalTreeCV",
+    "RepeatedCensoringStratifiedKFold",
     "TransformationTreeCV",
     "margin_grid",
 ]

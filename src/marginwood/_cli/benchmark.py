@@ -159,7 +159,7 @@ def _group_folds(source: str, groups: Any) -> GroupKFold:
     """Folds that keep groups whole, as many as there can be."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:
-        raise DataError(f"{source}: --groups: expected at least two groups in the rows to split, got one; raise --cv")
+        raise DataError(f"{source}: --groups: expected at least two groups in the rows to split, got one")
     return GroupKFold(min(N_FOLDS, n_groups))
 
 

@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data(parser)
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     tuning = parser.add_argument_group("tuning")
-    tuning.add_argument("--cv", metavar="N", type=count, help="number of folds (default: 5)")
+    tuning.add_argument(
+        "--cv", metavar="N", type=count, help="number of folds (default: 5; for a tree dealt out three times)"
+    )
     tuning.add_argument("--selection", choices=["min", "1se"], help="least error, or the simplest model near it")
     tuning.add_argument("--scoring", choices=list(SCORERS), help="what to maximise (default: minus the interval MSE)")
     tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")

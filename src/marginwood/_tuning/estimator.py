@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
@@ -218,7 +219,9 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         points = []
         for combination in product(*lists.values()):
             params = dict(zip(lists, combination, strict=True))
-            points.append(Point(clone(estimator).set_params(**params), params, values))
+            tried = copy.copy(estimator)  # to clone it takes as long as to grow a small tree
+            vars(tried).update(params)
+            points.append(Point(tried, params, values))
         return points
 
     def _check_grid(self, estimator: Any) -> dict[str, list[Any]]:

@@ -18,7 +18,9 @@ from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
-from marginwood.losses import LOSSES
+from marginwood._tuning.selection import split_rows
+from marginwood._tuning.splitters import RepeatedCensoringStratifiedKFold
+from marginwood.intervals import IntArray
 
 __all__ = ["MaxMarginIntervalTreeCV"]
 
@@ -33,14 +35,14 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
 
     Parameters
     ----------
-    losses : sequence of {"linear_hinge", "squared_hinge"}, default=("linear_hinge", "squared_hinge")
+    losses : sequence of {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
         Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
         ``lower == upper`` have no margin.
-    n_margins : int, default=21
+    n_margins : int, default=7
         Number of margins if they are "auto".
-    anchors : sequence of float, default=(0.0, 1.0, 3.0, 10.0)
+    anchors : sequence of float, default=(0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
         Anchors to try: weights of the parent's value in the value of a node. A tree is grown once for all of them.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
@@ -61,8 +63,10 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
-    cv : int, splitter or iterable of (train, test), default=5
+    cv : int, splitter or iterable of (train, test), default=None
         Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        None for five folds that are dealt out three times, by `RepeatedCensoringStratifiedKFold`: pruning depends on
+        the folds more than other choices do. With groups, None is five folds of `GroupKFold`.
     scoring : str or callable, default="neg_interval_mean_squared_error"
         A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
         sample weights, it is called with ``sample_weight`` too.
@@ -114,7 +118,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> centre = np.where(X < 20, 0.0, 5.0)
     >>> y = np.hstack([centre - 1, centre + 1])
-    >>> model = MaxMarginIntervalTreeCV().fit(X, y)
+    >>> model = MaxMarginIntervalTreeCV(anchors=[0.0]).fit(X, y)
     >>> model.best_estimator_.get_n_leaves()
     2
     >>> model.predict([[3.0], [30.0]]).tolist()
@@ -130,10 +134,10 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     def __init__(
         self,
         *,
-        losses: Any = LOSSES,
+        losses: Any = "squared_hinge",
         margins: Any = "auto",
-        n_margins: int = 21,
-        anchors: Any = (0.0, 1.0, 3.0, 10.0),
+        n_margins: int = 7,
+        anchors: Any = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0),
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -143,7 +147,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         categorical_features: Any = "from_dtype",
         monotonic_cst: Any = None,
         random_state: Any = None,
-        cv: Any = 5,
+        cv: Any = None,
         scoring: Any = "neg_interval_mean_squared_error",
         selection: str = "min",
         n_jobs: int | None = None,
@@ -172,6 +176,10 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
 
     def _draws(self) -> bool:
         return self.max_features is not None
+
+    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
+        is_repeated = self.cv is None and groups is None
+        return split_rows(rows, RepeatedCensoringStratifiedKFold(random_state=0) if is_repeated else self.cv, groups)
 
     def _refit_params(self) -> dict[str, Any]:
         return {"n_jobs": self.n_jobs}
