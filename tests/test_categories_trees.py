@@ -154,8 +154,9 @@ def heavy_tailed_node(seed):
     return codes, y
 
 
+@pytest.mark.parametrize("min_samples_leaf", [1, 0.1, 0.4])
 @pytest.mark.parametrize("loss", ["linear_hinge", "squared_hinge"])
-def test_a_split_of_many_categories_costs_about_as_little_as_the_best_division_of_them_in_line(loss):
+def test_a_split_of_many_categories_costs_about_as_little_as_the_best_division_of_them_in_line(loss, min_samples_leaf):
     excesses = []
     for seed in range(12):
         codes, y = heavy_tailed_node(seed)
@@ -165,9 +166,11 @@ def test_a_split_of_many_categories_costs_about_as_little_as_the_best_division_o
             own = codes == code
             in_line[own] = IntervalDummyRegressor(loss=loss).fit(np.zeros((own.sum(), 1)), y[own]).predict([[0.0]])
         for name, column, chosen in (("categories", codes, [0]), ("in line", in_line, None)):
-            tree = MaxMarginIntervalTree(loss=loss, max_depth=1, categorical_features=chosen)
+            tree = MaxMarginIntervalTree(
+                loss=loss, max_depth=1, min_samples_leaf=min_samples_leaf, categorical_features=chosen
+            )
             impurity = tree.fit(column[:, np.newaxis].astype(float), y).tree_.impurity
-            costs[name] = impurity[1:].sum() / impurity[0]
+            costs[name] = impurity[1:].sum() / impurity[0] if len(impurity) > 1 else 1.0
         excesses.append(costs["categories"] - costs["in line"])
     assert np.mean(excesses) < 1e-3
     assert max(excesses) < 0.02

@@ -109,7 +109,7 @@ def _reassign(problem, scratch, options, place, node, feature, n_groups, way, be
     room = scratch.categories
     mu = node.optimum.value - node.centre
     for _ in range(MAX_ROUNDS):
-        n_changes, _ = propose(room, n_groups, best.left_value, best.right_value, mu)
+        n_changes, _ = propose(room, n_groups, best.left_value, best.right_value, mu, options.min_samples_leaf)
         if n_changes == 0:
             break
         found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)

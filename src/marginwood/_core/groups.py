@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from marginwood._core.frontier import PENDING_DTYPE, Frontier
 from marginwood._core.hinge import SQUARED
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
 from marginwood._core.lanes import N_LANES, load, lower_of, spread, store
@@ -35,8 +36,9 @@ class GroupRoom(NamedTuple):
     `starts` says where groups start in the order of the feature, counted from the start of the node, with one entry
     more than there are groups; `costs` is what they cost at `values`. `pairs` and `sides` are sums of costs, see
     `pairs`, and `factors` turn costs at the values into costs at others. `proposed` are groups to send left, and
-    `chosen` those on the left of the best split; `arranged` holds samples as a sweep is to meet them. Of few groups
-    `sums` are their pulls, `subset_sums` those of all subsets, and `bounds` those of the subsets' prices.
+    `chosen` those on the left of the best split; `queue` is a heap of groups that may have to change sides, and
+    `arranged` holds samples as a sweep is to meet them. Of few groups `sums` are their pulls, `subset_sums` those of
+    all subsets, and `bounds` those of the subsets' prices.
     """
 
     arranged: np.ndarray
@@ -48,6 +50,7 @@ class GroupRoom(NamedTuple):
     factors: np.ndarray
     chosen: np.ndarray
     proposed: np.ndarray
+    queue: Frontier
     sums: np.ndarray
     subset_sums: np.ndarray
     bounds: np.ndarray
@@ -68,6 +71,7 @@ def make_room(n_samples, n_categories):
         factors=np.empty(N_VALUES),
         chosen=np.empty(n_groups, dtype=np.uint8),
         proposed=np.empty(n_groups, dtype=np.uint8),
+        queue=Frontier(np.empty(n_groups), np.empty(n_groups, dtype=np.int64), np.empty(0, dtype=PENDING_DTYPE)),
         sums=np.empty((FEW, 2 * GROUP)),
         subset_sums=np.empty((2 * GROUP, N_SUBSETS)),
         bounds=np.empty(N_SUBSETS),
@@ -79,9 +83,10 @@ def borrow_room(room):
     """The same without reference counting; None stays None."""
     if room is None:
         return None
+    queue = Frontier(borrow(room.queue.priority), borrow(room.queue.slots), borrow(room.queue.pending))
     return GroupRoom(
         borrow(room.arranged), borrow(room.starts), borrow(room.values), borrow(room.costs), borrow(room.pairs),
-        borrow(room.sides), borrow(room.factors), borrow(room.chosen), borrow(room.proposed), borrow(room.sums),
+        borrow(room.sides), borrow(room.factors), borrow(room.chosen), borrow(room.proposed), queue, borrow(room.sums),
         borrow(room.subset_sums), borrow(room.bounds),
     )  # fmt: skip
 

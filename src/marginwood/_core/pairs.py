@@ -6,12 +6,16 @@ groups are known, one from the left of the node's minimiser and one from the rig
 value where its costs are least, and groups go to the side that they prefer. Between the values for which they are
 known, costs follow a parabola through the nearest three.
 
+If that leaves too few samples on a side, groups move there from the other, those first whose costs rise least per
+sample, and turns go on from what comes out.
+
 With costs (4, 1, 1, 4) at the values (-2, -1, 1, 2), the cost at 0 is that of the parabola through (-2, 4), (-1, 1)
 and (1, 1), which is 0: the `factors` of these three costs are -1/3, 1 and 1/3.
 """
 
 import numpy as np
 
+from marginwood._core.frontier import pop, push
 from marginwood._core.groups import HALF, N_VALUES
 from marginwood._core.jit import borrow, inner
 from marginwood._core.lanes import N_LANES, first_pairs, load, lower_of, second_pairs, spread, store, total, with_last
@@ -63,11 +67,57 @@ def _add_factors(room, value, sign):
 
 
 @inner
-def propose(room, n_groups, left, right, mu):
+def _even_out(room, n_groups, n_left, least):
+    """Move groups to the side that has too few samples, as far as the other keeps enough, and add up costs again.
+
+    When there are enough, those that the last ones have made needless go back: a small group may have come before a
+    large one that is enough by itself. Returns how many samples are on the left.
+    """
+    costs = borrow(room.costs)
+    starts = borrow(room.starts)
+    proposed = borrow(room.proposed)
+    slots = room.queue.slots
+    factors = load(room.factors, np.int64(0))
+    n_samples = starts[n_groups]
+    short = np.uint8(n_left < least)
+    n_short = n_left if short else n_samples - n_left
+    for group in range(n_groups):
+        excess = total(load(costs, group * N_VALUES) * factors) / (starts[group + 1] - starts[group])
+        slots[group] = group
+        gain = -excess if short else excess
+        push(room.queue, group, gain if proposed[group] != short else -np.inf)
+    n_waiting = n_groups
+    while n_short < least and n_waiting > 0:
+        group = pop(room.queue, n_waiting)
+        n_waiting -= 1
+        size = starts[group + 1] - starts[group]
+        if proposed[group] != short and n_short + size <= n_samples - least:
+            proposed[group] = short
+            n_short += size
+    # The slots behind those that wait hold what was taken out, the last first.
+    for i in range(n_waiting, n_groups):
+        size = starts[slots[i] + 1] - starts[slots[i]]
+        if proposed[slots[i]] == short and n_short - size >= least:
+            proposed[slots[i]] = 1 - short
+            n_short -= size
+    before = after = spread(0.0)
+    for group in range(n_groups):
+        own = load(costs, group * N_VALUES)
+        before = before + own * spread(1.0 if proposed[group] == 1 else 0.0)
+        after = after + own * spread(0.0 if proposed[group] == 1 else 1.0)
+    store(room.sides, np.int64(0), before)
+    store(room.sides, np.int64(N_LANES), after)
+    return n_short if short else n_samples - n_short
+
+
+@inner
+def propose(room, n_groups, left, right, mu, least):
     """Propose for every group the side that it prefers if these are their values; add up the costs of both sides.
 
     Groups to which it is all the same go where the value is nearer to the node's, because a side far away is for those
-    that belong there. Returns how many groups change, and how many samples are on the left.
+    that belong there. Some have to move if a side has fewer samples than the least that it must have. Returns how many
+    groups change, all if some had to move, and how many samples are on the left: still too few or too many if there
+    is no way.
     """
     costs = borrow(room.costs)
     starts = borrow(room.starts)
@@ -91,6 +141,8 @@ def propose(room, n_groups, left, right, mu):
         after = after + own * spread(0.0 if is_left else 1.0)
     store(room.sides, np.int64(0), before)
     store(room.sides, np.int64(N_LANES), after)
+    if not least <= n_left <= starts[n_groups] - least:
+        return n_groups, _even_out(room, n_groups, n_left, least)
     return n_changes, n_left
 
 
@@ -117,31 +169,25 @@ def _least_of(room, side):
 
 @inner
 def _start(room, n_groups, mu, least):
-    """Propose the sides of the best pair of values that leaves so many samples on either; returns it, and if any does.
+    """Propose the sides of one of the best pairs of values, the one whose sides cost least at values of their own.
 
-    Of the best pairs it is the one whose sides cost least at values of their own.
+    Returns the pair, and whether it leaves enough samples on either side.
     """
     _price_pairs(room, n_groups)
     n_samples = room.starts[n_groups]
-    n_starts = N_STARTS if n_samples >= LARGE * n_groups else 1
     best_left = best_right = left = right = mu
     lowest = np.inf
-    n_found = 0
-    for _ in range(room.pairs.shape[0]):
+    for _ in range(N_STARTS if n_samples >= LARGE * n_groups else 1):
         pair = np.argmin(room.pairs)
-        left, right = room.values[pair // HALF], room.values[HALF + pair % HALF]
-        _, n_left = propose(room, n_groups, left, right, mu)
-        if least <= n_left <= n_samples - least:
-            cost = _least_of(room, np.int64(0))[1] + _least_of(room, np.int64(1))[1]
-            n_found += 1
-            if n_found == 1 or cost < lowest:
-                best_left, best_right, lowest = left, right, cost
-        if n_found == n_starts:
-            break
         room.pairs[pair] = np.inf
+        left, right = room.values[pair // HALF], room.values[HALF + pair % HALF]
+        _, n_left = propose(room, n_groups, left, right, mu, least)
+        cost = _least_of(room, np.int64(0))[1] + _least_of(room, np.int64(1))[1]
+        if least <= n_left <= n_samples - least and cost < lowest:
+            best_left, best_right, lowest = left, right, cost
     if left != best_left or right != best_right:
-        propose(room, n_groups, best_left, best_right, mu)
-    return best_left, best_right, n_found > 0
+        propose(room, n_groups, best_left, best_right, mu, least)
+    return best_left, best_right, lowest < np.inf
 
 
 @inner
@@ -155,11 +201,13 @@ def propose_best(room, n_groups, mu, least):
         kept = left, right
         left, left_cost = _least_of(room, np.int64(0))
         right, right_cost = _least_of(room, np.int64(1))
+        is_lower = left_cost + right_cost < estimate
         estimate = left_cost + right_cost
-        n_changes, n_left = propose(room, n_groups, left, right, mu)
+        n_changes, n_left = propose(room, n_groups, left, right, mu, least)
         if not least <= n_left <= room.starts[n_groups] - least:
-            propose(room, n_groups, *kept, mu)
+            propose(room, n_groups, *kept, mu, least)
             break
-        if n_changes == 0:
+        # Where groups have to move, all count as changed: turns end when the cost falls no more.
+        if n_changes == 0 or (n_changes == n_groups and not is_lower):
             break
     return estimate
