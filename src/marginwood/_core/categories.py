@@ -6,7 +6,8 @@ groups and a number of samples that go left, as it is for numbers, and the same 
 A side costs least at some value, and a group prefers the side whose value is cheaper for it. So a search for the best
 split looks for a pair of values, by what groups cost at a few (see `pairs`). What it proposes is priced by a sweep of
 the side with fewer samples, unless it looks worse than the best split so far. The values of the sides that come out are
-then a better pair, and groups change sides until none wants to. If there are few groups, all subsets are tried out.
+then a better pair, and groups change sides until none wants to. If there are few groups, all subsets are tried out
+instead.
 """
 
 import numpy as np
@@ -87,13 +88,22 @@ def _accept(room, n_groups):
 
 @inner
 def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, best):
-    """The better of `best` and all subsets of few groups; by descent none is left out, as bounds may be rounding."""
+    """The better of `best` and all subsets of few groups.
+
+    Those of the lowest bounds come first, and most are ruled out by what these cost. By descent none is left out, as
+    bounds may be rounding.
+    """
     room = scratch.categories
+    n_subsets = 1 << (n_groups - 1)
     if way == WALKING:
         _bound_subsets(room, n_groups, scratch.screen, node.loss, distances)
-    for subset in range(1, 1 << (n_groups - 1)):
-        if way == WALKING and room.bounds[subset] >= best.cost - node.tolerance:
-            continue
+    for i in range(1, n_subsets):
+        subset = i
+        if way == WALKING:
+            subset = 1 + np.argmin(room.bounds[1:n_subsets])
+            if room.bounds[subset] >= best.cost - node.tolerance:
+                break
+            room.bounds[subset] = np.inf
         for group in range(n_groups):
             room.proposed[group] = (subset >> group) & 1
         found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
@@ -155,16 +165,17 @@ def search_groups(problem, scratch, options, place, node, feature, n_missing, wa
     code = node.loss.code
     n_groups = list_groups(room, scratch.samples, order, place.start, place.stop, code)
     found = best
-    estimate = propose_best(room, n_groups, node.optimum.value - node.centre, options.min_samples_leaf)
-    # Estimates compare features. Whether a node can be split at all is for a sweep to say.
-    if estimate < best.cost - node.tolerance or (best.n_left == 0 and estimate < np.inf):
-        found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
-        _accept(room, n_groups)
     if n_groups <= FEW:
         add_pulls(room, scratch.screen.pulls, order, place.start, n_groups, code)
         found = _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, found)
-    elif found.cost < best.cost:
-        found = _reassign(problem, scratch, options, place, node, feature, n_groups, way, found)
+    else:
+        estimate = propose_best(room, n_groups, node.optimum.value - node.centre, options.min_samples_leaf)
+        # Estimates compare features. Whether a node can be split at all is for a sweep to say.
+        if estimate < best.cost - node.tolerance or (best.n_left == 0 and estimate < np.inf):
+            found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
+            _accept(room, n_groups)
+        if found.cost < best.cost:
+            found = _reassign(problem, scratch, options, place, node, feature, n_groups, way, found)
     if found.cost < best.cost:
         best = _settle(room, order, place, n_groups, n_missing, found)
     return best

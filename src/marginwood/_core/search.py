@@ -290,7 +290,7 @@ def search(problem, scratch, options, place, node, way, kinds):
     distances = (0.0, 0.0)
     if way == WALKING and (node.is_wide or options.by_descent):
         return not_priced
-    if way == WALKING or kinds == CATEGORIES:  # pulls also line categories up
+    if way == WALKING or kinds == CATEGORIES:  # categories need its pulls and values
         distances = fill_screen(problem, scratch, place, node)
     if options.max_features < n_features:
         begin_draws(scratch, place)
