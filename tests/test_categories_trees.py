@@ -77,10 +77,12 @@ def test_a_split_of_few_categories_is_the_best_of_all_subsets(problem, loss, mar
         assert tree.impurity[children].sum() == pytest.approx(float(best), rel=1e-9, abs=1e-9)
 
 
-def split_by_descent(problem, loss, margin):
+def split_by_descent(problem, loss, margin, min_samples_leaf=1):
     """The node table of one split whose price comes from descent."""
     X, y, weights = problem
-    options = Rules(max_depth=1).options(*X.shape, weights.sum())._replace(by_descent=True)
+    options = (
+        Rules(max_depth=1, min_samples_leaf=min_samples_leaf).options(*X.shape, weights.sum())._replace(by_descent=True)
+    )
     kinds = Kinds(np.array([40]), np.zeros(1, dtype=np.int8))
     return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, kinds)[0]
 
@@ -97,13 +99,18 @@ def test_a_split_that_is_priced_by_descent_is_the_best_of_all_subsets(problem, l
     assert leaves.sum() == pytest.approx(float(best), rel=1e-9, abs=1e-9)
 
 
-def test_many_categories_are_split_alike_by_walking_and_by_descent():
+@pytest.mark.parametrize("min_samples_leaf", [1, 190])
+def test_many_categories_are_split_alike_by_walking_and_by_descent(min_samples_leaf):
     rng = np.random.default_rng(2)
     X = rng.integers(0, 40, size=(400, 1)).astype(float)
     y = np.sort(rng.normal(size=(400, 2)), axis=1) + rng.normal(size=40)[X.astype(int)]
     for loss in ("linear_hinge", "squared_hinge"):
-        tree = MaxMarginIntervalTree(loss=loss, max_depth=1, categorical_features=[0]).fit(X, y).tree_
-        nodes = split_by_descent((X, y, np.ones(400)), loss, 0.0)
+        model = MaxMarginIntervalTree(
+            loss=loss, max_depth=1, min_samples_leaf=min_samples_leaf, categorical_features=[0]
+        )
+        tree = model.fit(X, y).tree_
+        nodes = split_by_descent((X, y, np.ones(400)), loss, 0.0, min_samples_leaf)
+        assert tree.n_node_samples[1:].min() >= min_samples_leaf
         np.testing.assert_allclose(nodes["impurity"], tree.impurity, rtol=1e-9)
         assert nodes["n_node_samples"].tolist() == tree.n_node_samples.tolist()
 
