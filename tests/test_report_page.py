@@ -20,6 +20,7 @@ from marginwood import (
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
+from marginwood.losses import LOSSES
 from marginwood.metrics import get_scorer
 from marginwood.report import write_report
 
@@ -56,7 +57,7 @@ X_NEW, Y_NEW = make_data(120, 1)
 @pytest.fixture(scope="module")
 def models():
     return {
-        "tree": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(X, Y),
+        "tree": MaxMarginIntervalTreeCV(losses=LOSSES, n_margins=6, cv=3).fit(X, Y),
         "patients": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(X.set_axis(PLAIN_NAMES, axis=1), Y),
         "small": MaxMarginIntervalTree(max_leaf_nodes=6).fit(X, Y),
         "forest": MaxMarginIntervalForest(6, random_state=0).fit(X, Y),
