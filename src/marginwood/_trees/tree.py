@@ -83,9 +83,9 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     lowest threshold.
 
     A split of categories sends some of them left and all others right. In a node with up to eight it is the best of
-    all; where there are more, they are lined up by the best constant for each, divided at the best place of that line,
-    and then moved to the other side wherever that costs less. Missing categories, and those that training did not know,
-    go where NaN goes. Those that were known but not present in the node go right, where more samples are.
+    all. Where there are more, the values of both sides and the categories that prefer them are found by turns, which
+    is nearly always as good, and the split that results is priced exactly. Missing categories, and those that training
+    did not know, go where NaN goes. Those that were known but not present in the node go right, where more samples are.
 
     With `monotonic_cst`, a split of such a feature must have values in that order, and between them lies a bound for
     all values below, to which they are clipped. That is scikit-learn's way; it changes no costs.
