@@ -40,6 +40,14 @@ def pytest_xdist_setupnodes():
     subprocess.run([sys.executable, "-m", "marginwood", "warmup"], check=True)
 
 
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Which tests share a process is chance, and matplotlib warns of many open figures."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def call(capsys, monkeypatch):
     """Run a command in this process: exit code, stdout and stderr, for what needs no process of its own."""

@@ -47,12 +47,6 @@ DOCS = Path(__file__).parents[1] / "docs"
 AWKWARD_NAMES = ["$x_{", "größe λ ≤ 1", "a long name of 200 characters " * 7, "two\nlines"]
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def table_tree(children_left, children_right, n_features=4):
     """A fitted tree with a given table; values count up, and node i has i + 1 samples."""
     nodes = np.zeros(len(children_left), dtype=NODE_DTYPE)

@@ -26,12 +26,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 X, y = make_sine(120, 2, random_state=0)
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     return DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3).fit(X, y)

@@ -211,7 +211,7 @@ def least_squared(cost, pull, lower, upper):
 @inlined
 def least_linear(lower_cost, upper_cost, lower, upper):
     """The same for linear hinges, of which the lower and the upper limits cost this much."""
-    ratio = max(min(lower, upper), 0.0) / max(lower, upper, TINY)
+    ratio = max(min(lower, upper), 0.0) / max(max(lower, upper), TINY)
     return upper_cost + lower_cost * ratio if lower > upper else lower_cost + upper_cost * ratio
 
 

@@ -1,4 +1,4 @@
-"""Compilation policy: the only module that imports numba.
+"""Compilation policy, and intrinsics: with `compiler.py` the only module that imports numba.
 
 Five decorators, one policy: compiled on first use, without the GIL, with NumPy's rules for division. They differ in
 who calls the function:
@@ -13,9 +13,9 @@ folded    one kernel, once: it is compiled as part of that kernel, not twice
 
 With ``NUMBA_DISABLE_JIT=1`` all run as plain Python, and the intrinsics below fall back to Python integers.
 An integer literal as an argument makes numba compile the callee once more for that literal: pass ``np.int64(0)``.
+``min`` and ``max`` take two numbers in kernels.
 """
 
-import gc
 import inspect
 import operator
 import pickle
@@ -30,111 +30,17 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import config, njit, types
-from numba.core import ir as numba_ir
 from numba.core import serialize
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.compiler import CompileResult
 from numba.core.imputils import lower_constant
-from numba.core.ir_utils import build_definitions, get_definition, guard
-from numba.core.untyped_passes import WithLifting
 from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
 
 from marginwood._core.cache import Store, UnusableError, digest, digest_core, digest_files, user_folder
+from marginwood._core.compiler import Constant, ConstantType, KernelCompiler, PartCompiler
 from marginwood._core.notices import Notices, purpose_of
 
 # The settings of numba that change machine code.
 SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
-
-
-class _Part:
-    """Stands for the code generator of functions that only become part of a kernel: these need no environment."""
-
-    def __init__(self, codegen):
-        self._codegen = codegen
-
-    def __getattr__(self, name):
-        return getattr(self._codegen, name)
-
-    def set_env(self, name, env):
-        """The kernel does it."""
-
-
-class _PartLibrary(JITCodeLibrary):
-    """The code of an inner function, to be linked into kernels.
-
-    Numba would optimise it and emit machine code, and do both again as a part of every function that calls it: 3 of
-    the 15 seconds of a cold first fit.
-    """
-
-    @property
-    def codegen(self):
-        return _Part(self._codegen)
-
-    def get_pointer_to_function(self, name):
-        self._ensure_finalized()
-        return 0  # as for any function without a wrapper for Python
-
-    def _optimize_final_module(self):
-        """The kernel is optimised as a whole."""
-
-    def _finalize_final_module(self):
-        self._finalized = True
-
-
-@register_pass(mutates_CFG=False, analysis_only=False)
-class _NameConstants(FunctionPass):
-    """Puts constants where the types of the arguments imply them, so that numba prunes what is for others."""
-
-    _name = "marginwood_constants"
-
-    def __init__(self):
-        super().__init__()
-
-    def run_pass(self, state):
-        blocks = state.func_ir.blocks
-        for block in blocks.values():
-            for assignment in block.find_insts(numba_ir.Assign):
-                kind = self._kind_of(state, assignment.value)
-                if isinstance(kind, _ConstantType):
-                    assignment.value = numba_ir.Const(kind.constant, assignment.loc)
-        state.func_ir._definitions = build_definitions(blocks)
-        return True
-
-    def _kind_of(self, state, value):
-        """The type of an argument, or of a field of one; None for anything else."""
-        if isinstance(value, numba_ir.Arg):
-            return state.args[value.index]
-        if isinstance(value, numba_ir.Expr) and value.op == "getattr":
-            owner = self._kind_of(state, guard(get_definition, state.func_ir, value.value))
-            if isinstance(owner, types.NamedTuple) and value.attr in owner.fields:
-                return owner.types[owner.fields.index(value.attr)]
-        return None
-
-
-class _KernelCompiler(CompilerBase):
-    def define_pipelines(self):
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(_NameConstants, WithLifting)
-        passes.finalize()
-        return [passes]
-
-    def compile_extra(self, func):
-        """Compile without collecting garbage meanwhile: a tenth of the time, for objects that are nearly all in use."""
-        was_enabled = gc.isenabled()
-        gc.disable()
-        try:
-            return super().compile_extra(func)
-        finally:
-            if was_enabled:
-                gc.enable()
-
-
-class _PartCompiler(_KernelCompiler):
-    def __init__(self, typing_context, target_context, library, *rest):
-        library = _PartLibrary(target_context.codegen(), "part")
-        library.enable_object_caching()
-        super().__init__(typing_context, target_context, library, *rest)
 
 
 @cache
@@ -190,7 +96,7 @@ class _KeptKernel:
 
     def _purpose(self, signature):
         members = [member for kind in signature for member in getattr(kind, "types", (kind,))]
-        labels = [member.constant.label for member in members if isinstance(member, _ConstantType)]
+        labels = [member.constant.label for member in members if isinstance(member, ConstantType)]
         return " with ".join([purpose_of(self._function), *filter(None, labels)])
 
     def flush(self):
@@ -198,12 +104,12 @@ class _KeptKernel:
 
 
 POLICY = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-PART = {**POLICY, "no_cpython_wrapper": True, "pipeline_class": _PartCompiler}
+PART = {**POLICY, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
 
 
 def kernel(function, **options):
     """Decorate a kernel that Python calls."""
-    dispatcher = njit(**POLICY, **options, pipeline_class=_KernelCompiler)(function)
+    dispatcher = njit(**POLICY, **options, pipeline_class=KernelCompiler)(function)
     if not config.DISABLE_JIT:
         dispatcher._cache = _KeptKernel(function)
     return dispatcher
@@ -218,28 +124,6 @@ def filling(function):
 inner = njit(**PART, forceinline=False)
 inlined = njit(**PART, forceinline=True)
 folded = njit(**PART, inline="always")
-
-
-class Constant(int):
-    """An integer that is part of a kernel's type: each of its values has a kernel of its own, without the others' code.
-
-    Kernels can compare it to another constant, and pass it on.
-    """
-
-    def __new__(cls, value, label):
-        """`label` is what a user calls it; it may be empty."""
-        self = super().__new__(cls, value)
-        self.label = label
-        return self
-
-    def __getnewargs__(self):
-        return int(self), self.label
-
-
-class _ConstantType(types.Opaque):
-    def __init__(self, constant):
-        super().__init__(f"constant({int(constant)}: {constant.label})")
-        self.constant = constant
 
 
 # What `lanes` needs of numba.
@@ -266,24 +150,24 @@ if config.DISABLE_JIT:
         return array
 
 else:
-    register_model(_ConstantType)(models.OpaqueModel)
+    register_model(ConstantType)(models.OpaqueModel)
 
     @typeof_impl.register(Constant)
     def _type_of_constant(constant, context):
-        return _ConstantType(constant)
+        return ConstantType(constant)
 
-    @unbox(_ConstantType)
+    @unbox(ConstantType)
     def _unbox_constant(kind, value, c):
         return NativeValue(c.context.get_dummy_value())
 
-    @lower_constant(_ConstantType)
+    @lower_constant(ConstantType)
     def _lower_constant(context, builder, kind, value):
         return context.get_dummy_value()
 
     def _overload_comparison(operation):
         @overload(operation)
         def compare(a, b):
-            if not isinstance(a, _ConstantType) or not isinstance(b, _ConstantType):
+            if not isinstance(a, ConstantType) or not isinstance(b, ConstantType):
                 return None
             result = operation(a.constant, b.constant)
 

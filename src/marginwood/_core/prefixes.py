@@ -77,9 +77,9 @@ class Noise(NamedTuple):
 def _more_noise(code, noise, exact, own, products, start, added, walked):
     """The noise after a row of weight `own`, with these squares of products, was added and the minimum walked on."""
     n_steps = 2.0 + (walked.moves - start.moves)
-    weight = 0.0 if exact else own + max(abs(start.weight), abs(added.weight), abs(walked.weight))
-    total = max(abs(start.total), abs(added.total), abs(walked.total))
-    square = max(start.square, added.square, walked.square) if code != LINEAR else 0.0
+    weight = 0.0 if exact else own + max(max(abs(start.weight), abs(added.weight)), abs(walked.weight))
+    total = max(max(abs(start.total), abs(added.total)), abs(walked.total))
+    square = max(max(start.square, added.square), walked.square) if code != LINEAR else 0.0
     return Noise(
         noise.weight + n_steps * weight * weight,
         noise.total + n_steps * total * total + products,

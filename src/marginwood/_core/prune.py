@@ -80,7 +80,7 @@ def collapse_rates(nodes):
 @inner
 def _row_loss(value, lower, upper, kind):
     """What one prediction costs: its distance to the interval, that squared, or 1 outside."""
-    distance = max(lower - value, value - upper, 0.0)
+    distance = max(max(lower - value, value - upper), 0.0)
     if kind == SQUARED_DISTANCE:
         return distance * distance
     if kind == MISS:

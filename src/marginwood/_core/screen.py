@@ -282,7 +282,7 @@ def screen(room, order, path, loss, distances, price):
     room = borrow_screen(room)
     first = path.last + 1
     last = path.last
-    start = 0
+    start = np.int64(0)
     room.running[:] = 0.0
     while start <= path.last:
         bounds = room.bounds[start:]
@@ -300,7 +300,7 @@ def least_bound(room, order, path, loss, distances):
     order = borrow(order)
     room = borrow_screen(room)
     least = np.inf
-    start = 0
+    start = np.int64(0)
     room.running[:] = 0.0
     while start <= path.last:
         width = _bound_block(room, order, path, start, loss, distances, room.bounds)

@@ -107,7 +107,7 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
     cost = best.cost
     n_left = 0
     left_value, right_value = 0.0, 0.0
-    row = path_row(path, 0)
+    row = path_row(path, np.int64(0))
     for position in range(path.last + 1):
         entry = order[np.uint64(row)]
         if row + PREFETCH_DISTANCE < path.stop:
