@@ -31,9 +31,10 @@ LABELS = {
 NOISE = 0.3
 N_FRESH = 1000
 SEARCH = {"cv": 5, "n_margins": 7}
+TREE = {**SEARCH, "losses": LOSSES, "anchors": (0.0,)}
 METHODS = {
-    "MMIT": lambda: MaxMarginIntervalTreeCV(losses=LOSSES, anchors=(0.0,), **SEARCH),
-    "MMIT, no margin": lambda: MaxMarginIntervalTreeCV(losses=LOSSES, anchors=(0.0,), margins=(0.0,), cv=5),
+    "MMIT": lambda: MaxMarginIntervalTreeCV(**TREE),
+    "MMIT, no margin": lambda: MaxMarginIntervalTreeCV(margins=(0.0,), **TREE),
     "Interval-CART": lambda: IntervalCARTCV(margins="auto", random_state=0, **SEARCH),
 }
 REFERENCE = "Interval-CART"

@@ -47,11 +47,8 @@ class ConstantType(types.Opaque):
         self.constant = constant
 
 
-@register_pass(mutates_CFG=False, analysis_only=False)
-class _NameConstants(FunctionPass):
-    """Puts constants where the types of the arguments imply them, so that numba prunes what is for others."""
-
-    _name = "marginwood_constants"
+class _Replace(FunctionPass):
+    """Puts other values in the place of some that are assigned."""
 
     def __init__(self):
         super().__init__()
@@ -60,11 +57,20 @@ class _NameConstants(FunctionPass):
         blocks = state.func_ir.blocks
         for block in blocks.values():
             for assignment in block.find_insts(numba_ir.Assign):
-                kind = self._kind_of(state, assignment.value)
-                if isinstance(kind, ConstantType):
-                    assignment.value = numba_ir.Const(kind.constant, assignment.loc)
+                assignment.value = self._in_place_of(state, assignment.value)
         state.func_ir._definitions = build_definitions(blocks)
         return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _NameConstants(_Replace):
+    """Puts constants where the types of the arguments imply them, so that numba prunes what is for others."""
+
+    _name = "marginwood_constants"
+
+    def _in_place_of(self, state, value):
+        kind = self._kind_of(state, value)
+        return numba_ir.Const(kind.constant, value.loc) if isinstance(kind, ConstantType) else value
 
     def _kind_of(self, state, value):
         """The type of an argument, or of a field of one; None for anything else."""
@@ -100,7 +106,7 @@ def _greatest(typingctx, a, b):
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class _NameExtremes(FunctionPass):
+class _NameExtremes(_Replace):
     """Makes one instruction of a `min` or `max`, which takes two numbers in kernels.
 
     To numba each of them is a function to compile for every pair of types, and again for every kind of caller: twelve
@@ -109,19 +115,10 @@ class _NameExtremes(FunctionPass):
 
     _name = "marginwood_extremes"
 
-    def __init__(self):
-        super().__init__()
-
-    def run_pass(self, state):
-        blocks = state.func_ir.blocks
-        for block in blocks.values():
-            for assignment in block.find_insts(numba_ir.Assign):
-                value = assignment.value
-                if isinstance(value, numba_ir.Global) and (value.value is min or value.value is max):
-                    extreme = _least if value.value is min else _greatest
-                    assignment.value = numba_ir.Global(value.name, extreme, value.loc)
-        state.func_ir._definitions = build_definitions(blocks)
-        return True
+    def _in_place_of(self, _, value):
+        if not isinstance(value, numba_ir.Global) or (value.value is not min and value.value is not max):
+            return value
+        return numba_ir.Global(value.name, _least if value.value is min else _greatest, value.loc)
 
 
 class _Function(types.Function):

@@ -47,13 +47,15 @@ class CensoringStratifiedKFold(BaseCrossValidator):
     [0 2 4] [1 3 5]
     """
 
+    n_repeats = 1  # how often the folds are dealt out
+
     def __init__(self, n_splits: int = N_SPLITS, *, shuffle: bool = False, random_state: Any = None) -> None:
         self.n_splits: int = check_count("n_splits", n_splits, 2)
         self.shuffle: bool = shuffle
         self.random_state: Any = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002 (scikit-learn's)
-        """Tell the number of folds.
+        """Tell the number of folds, of all deals together.
 
         Parameters
         ----------
@@ -63,9 +65,9 @@ class CensoringStratifiedKFold(BaseCrossValidator):
         Returns
         -------
         int
-            `n_splits`.
+            The number.
         """
-        return self.n_splits
+        return self.n_splits * self.n_repeats
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:  # noqa: ARG002 (X)
         """Generate the rows of each fold.
@@ -86,17 +88,19 @@ class CensoringStratifiedKFold(BaseCrossValidator):
         """
         if groups is not None:
             warn("groups: CensoringStratifiedKFold ignores them; set cv to a splitter such as sklearn's GroupKFold.")
-        fold = self._deal(check_intervals(y))
-        for number in range(self.n_splits):
-            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        intervals = check_intervals(y)
+        random = check_random_state(self.random_state) if self.shuffle else None
+        for _ in range(self.n_repeats):
+            fold = self._deal(intervals, random)
+            for number in range(self.n_splits):
+                yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
-    def _deal(self, intervals: FloatArray) -> IntArray:
-        """The fold of every row."""
+    def _deal(self, intervals: FloatArray, random: np.random.RandomState | None) -> IntArray:
+        """The fold of every row; without a generator it depends on the intervals alone."""
         n_samples = len(intervals)
         n_splits = self.n_splits
         if n_samples < n_splits:
             raise ValueError(f"n_splits: expected at most n_samples={n_samples}, got {n_splits}.")
-        random = check_random_state(self.random_state) if self.shuffle else None
         rows = np.arange(n_samples) if random is None else random.permutation(n_samples)
         centre = centres(intervals)
         kind = censoring_kind(intervals)
@@ -147,44 +151,7 @@ class RepeatedCensoringStratifiedKFold(CensoringStratifiedKFold):
 
     def __init__(self, n_splits: int = N_SPLITS, *, n_repeats: int = N_REPEATS, random_state: Any = None) -> None:
         super().__init__(n_splits, shuffle=True, random_state=random_state)
-        self.n_repeats: int = check_count("n_repeats", n_repeats, 1)
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002 (scikit-learn's)
-        """Tell the number of folds.
-
-        Parameters
-        ----------
-        X, y, groups : object, default=None
-            Ignored.
-
-        Returns
-        -------
-        int
-            `n_splits` times `n_repeats`.
-        """
-        return self.n_splits * self.n_repeats
-
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:
-        """Generate the rows of each fold.
-
-        Parameters
-        ----------
-        X : object
-            Ignored.
-        y : array-like of shape (n_samples, 2)
-            Intervals, in any form that `check_intervals` accepts.
-        groups : object, default=None
-            Ignored, with a warning.
-
-        Yields
-        ------
-        train, test : ndarray
-            Row numbers, ascending.
-        """
-        random = check_random_state(self.random_state)
-        for _ in range(self.n_repeats):
-            deal = CensoringStratifiedKFold(self.n_splits, shuffle=True, random_state=random)
-            yield from deal.split(X, y, groups)
+        self.n_repeats = check_count("n_repeats", n_repeats, 1)
 
 
 def centres(intervals: FloatArray) -> FloatArray:
