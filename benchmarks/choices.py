@@ -12,6 +12,9 @@ rows. Printed is, for each candidate, the geometric mean over the sets of its er
   time; the first are its defaults.
 - ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left out at a time, more
   forests, and weights that see no margin; mixtures are scored on rows that neither models nor weights have seen.
+- ``python -m benchmarks.choices aft --data DIR``: no choice, but how `IntervalSuperLearner`, the tuned tree and forest
+  and the booster with its defaults compare with XGBoost's AFT models as docs/paper.md tunes them, on rows that none of
+  them has seen.
 - ``python -m benchmarks.choices xgb --data DIR``: parameters of `XGBIntervalRegressor`; the first are XGBoost's own.
 """
 
@@ -23,6 +26,7 @@ from unittest.mock import patch
 import numpy as np
 from sklearn.base import clone
 
+from benchmarks.paper.methods import METHODS
 from marginwood import (
     CrossFittedIntervalRegressor,
     MaxMarginIntervalBoosting,
@@ -87,6 +91,7 @@ BOOSTING = (
     {"loss": "linear_hinge"},
 )
 FOREST_MARGIN = 0.5  # of the same distance
+AGAINST_AFT = ("AFT normal", "AFT logistic", "super learner", "MMIT", "forest", "boosting, defaults")
 LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
 
@@ -171,6 +176,22 @@ def predict_unseen(model, X, y, X_test):
     return fitted.oof_prediction_, fitted.predict(X_test)
 
 
+def aft_errors(X, y):
+    """The error of tuned AFT models, and of ours, on rows that they have not seen, four folds together.
+
+    A thousandth of the constant's error is added, because some errors are 0.
+    """
+    totals = dict.fromkeys(AGAINST_AFT, 0.0)
+    for train, test in CensoringStratifiedKFold(4, shuffle=True, random_state=0).split(X, y):
+        constant = np.full(len(test), optimal_constant(y[train]).value)
+        least = interval_mean_squared_error(y[test], constant) / 1000
+        for name in AGAINST_AFT:
+            method = METHODS[name]
+            prediction, _ = method.predict(X[train], y[train], X[test], **method.settings)
+            totals[name] += interval_mean_squared_error(y[test], prediction) + least
+    return totals
+
+
 def pool_models(X, y):
     """The models of `IntervalSuperLearner`, and beside them forests with margins."""
     models = auto_models(y[np.isfinite(y).any(axis=1)], X.shape[1], len(X) * 4 // 5, None)
@@ -212,6 +233,7 @@ def pool_errors(X, y):
 
 CHOICES = {
     "anchor": anchor_errors,
+    "aft": aft_errors,
     "tree": tree_errors,
     "forest": forest_errors,
     "boosting": boosting_errors,
