@@ -120,15 +120,16 @@ def test_constant_and_repeated_features_do_no_harm():
 
 def test_the_search_scores_each_candidate_as_a_fit_of_its_own():
     search = KernelIntervalRegressionCV(
-        margins=(0.0, 0.3), length_scales=(0.5, 2.0), alphas=(1e-4, 1e-2), cv=3, random_state=0
+        margins=(0.0, 0.3), length_scales=(0.5, 2.0), relevances=(0.0, 1.0), alphas=(1e-4, 1e-2), cv=3, random_state=0
     ).fit(X, Y)
     results = search.cv_results_
-    assert len(results["mean_test_score"]) == 8
+    assert len(results["mean_test_score"]) == 16
     (train, test), *_ = CensoringStratifiedKFold(3).split(X, Y)
-    for number in (0, 5):
+    for number in (0, 5, 10, 15):
         model = KernelIntervalRegression(
             margin=results["param_margin"][number],
             length_scale=results["param_length_scale"][number],
+            relevance=results["param_relevance"][number],
             alpha=results["param_alpha"][number],
             random_state=0,
         ).fit(X[train], Y[train])
@@ -152,6 +153,38 @@ def test_a_smooth_signal_of_several_features_is_learned_better_than_by_a_line():
     assert errors[0] < 0.3 * errors[1]
 
 
+def test_scaled_features_are_those_of_the_kernel():
+    model = KernelIntervalRegression(relevance=1.0, length_scale=0.7, margin=0.2, n_components=len(X)).fit(X, Y)
+    plain = KernelIntervalRegression(length_scale=0.7, margin=0.2, n_components=len(X)).fit(X, Y)
+    scales = plain.deviation_ / model.deviation_
+    assert np.mean(scales**2) == pytest.approx(1)
+    assert scales.argmax() == 0  # the sine's feature
+    Z = (X - X.mean(axis=0)) / X.std(axis=0) * scales
+    distances = ((Z[:, np.newaxis] - Z) ** 2).sum(axis=2)
+    kernel = np.exp(-distances / (2 * 0.7**2 * X.shape[1]))
+    np.testing.assert_allclose(kernel @ model.dual_coef_ + model.intercept_, model.predict(X), atol=1e-8)
+
+
+def test_a_signal_in_one_of_twenty_features_is_found_by_its_relevance():
+    features, targets = make_sine(300, 20, random_state=0)
+    alike = KernelIntervalRegressionCV(relevances=(0.0,), cv=3, random_state=0).fit(features[:200], targets[:200])
+    scaled = KernelIntervalRegressionCV(cv=3, random_state=0).fit(features[:200], targets[:200])
+    assert scaled.best_params_["relevance"] > 0
+    assert 1 - scaled.score(features[200:], targets[200:]) < 0.5 * (1 - alike.score(features[200:], targets[200:]))
+
+
+def test_features_none_of_which_matters_count_alike():
+    constant = np.tile([0.0, 1.0], (len(X), 1))
+    model = KernelIntervalRegression(relevance=1.0).fit(X, constant)
+    np.testing.assert_allclose(model.deviation_, X.std(axis=0))
+
+
+def test_a_search_with_relevance_is_the_same_on_any_number_of_threads():
+    one = KernelIntervalRegressionCV(cv=3, random_state=0).fit(X, Y)
+    three = KernelIntervalRegressionCV(cv=3, random_state=0, n_jobs=3).fit(X, Y)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], three.cv_results_["mean_test_score"])
+
+
 def test_models_survive_a_file(tmp_path):
     for number, model in enumerate((KernelIntervalRegression(), KernelIntervalRegressionCV(cv=3, random_state=0))):
         model.fit(X, Y)
@@ -164,6 +197,7 @@ def test_models_survive_a_file(tmp_path):
     [
         ({"alpha": 0.0}, "alpha: expected a number >= 1e-12, got 0.0"),
         ({"length_scale": 0.0}, "length_scale: expected a finite number > 0, got 0.0"),
+        ({"relevance": -1.0}, "relevance: expected a number >= 0, got -1.0"),
         ({"n_components": 0}, "n_components: expected an integer >= 1, got 0"),
         ({"margin": -1.0}, "margin: expected a number >= 0"),
     ],
@@ -181,6 +215,8 @@ def test_a_wrong_parameter_is_named(parameters, message):
         ({"alphas": (1.0, -1.0)}, "alphas: expected numbers >= 1e-12, got -1.0"),
         ({"length_scales": ()}, "length_scales: expected at least one"),
         ({"length_scales": (1.0, 0.0)}, "length_scales: expected a finite number > 0"),
+        ({"relevances": ()}, "relevances: expected at least one"),
+        ({"relevances": (1.0, np.nan)}, "relevances: expected numbers >= 0, got nan"),
     ],
 )
 def test_a_wrong_parameter_of_the_search_is_named(parameters, message):

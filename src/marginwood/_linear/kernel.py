@@ -3,11 +3,15 @@
 The prediction is a weighted sum of *bumps*, Gaussian functions of the distance to some training rows, the *landmarks*.
 Its *roughness* is its squared norm in the kernel's space. With all rows as landmarks that is kernel ridge regression,
 on intervals; with fewer it is Nystroem's approximation.
+
+Distances that count all features alike hide a signal in few of many features. So features may be scaled by their
+*relevance*, the importances of a forest.
 """
 
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,8 +28,10 @@ from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
 from marginwood._paths import ModelPath
 from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import check_count, check_number, check_positive
+from marginwood._trees.boosting import MARGIN
+from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.intervals import FloatArray
-from marginwood.losses import breakpoints, check_loss, optimal_constant
+from marginwood.losses import breakpoints, check_loss, optimal_constant, quartile_distance
 
 __all__ = ["KernelIntervalRegression"]
 
@@ -34,6 +40,46 @@ LEAST_STEP = 1e-4
 LEAST_ALPHA = 1e-12  # with less, rounding decides
 # Directions of the kernel's space whose share is less are rounding.
 LEAST_SHARE = 1e-10
+N_TREES = 50
+MOST_DRAWN = 1000  # rows of a tree that asks which features matter
+LEAST_RELEVANCE = 1e-3  # of the greatest
+
+
+class RelevantRows:
+    """Informative rows, and how much their features matter, which is found when it is first asked for."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows.informative()
+        self._lock = threading.Lock()
+        self._importances: FloatArray | None = None
+
+    def scales(self, power: float) -> FloatArray:
+        """What to multiply standardised features by; the mean of the squares is 1."""
+        n_features = self.rows.X.shape[1]
+        if power == 0:
+            return np.ones(n_features)
+        with self._lock:
+            if self._importances is None:
+                self._importances = self._ask_forest()
+        largest = self._importances.max()
+        if not largest > 0:
+            return np.ones(n_features)
+        squares = (self._importances / largest) ** power + LEAST_RELEVANCE
+        scales: FloatArray = np.sqrt(squares / squares.mean())
+        return scales
+
+    def _ask_forest(self) -> FloatArray:
+        """The importances of a forest that always draws the same."""
+        X, intervals, weight = self.rows
+        forest = MaxMarginIntervalForest(
+            N_TREES,
+            margin=MARGIN * quartile_distance(intervals),
+            max_features=None,
+            min_samples_leaf=3,
+            max_samples=min(1.0, MOST_DRAWN / len(X)),
+            random_state=0,
+        )
+        return forest.fit(X, intervals, sample_weight=weight).feature_importances_
 
 
 class _Point(NamedTuple):
@@ -149,6 +195,9 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     length_scale : float, default=1.0
         How far a row's influence reaches, as a share of the root mean squared distance between two rows, over the
         square root of 2.
+    relevance : float, default=0.0
+        Features are scaled by their importances in a forest, to half of this power: 0 counts them all alike, 1 lets
+        those that do not matter hardly count.
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
@@ -160,7 +209,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     Attributes
     ----------
     landmarks_ : ndarray of shape (n_landmarks, n_features_in_)
-        The landmarks, standardised.
+        The landmarks, standardised and scaled.
     dual_coef_ : ndarray of shape (n_landmarks,)
         Weights of their bumps.
     intercept_ : float
@@ -168,7 +217,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     mean_ : ndarray of shape (n_features_in_,)
         Means of the features.
     deviation_ : ndarray of shape (n_features_in_,)
-        Their standard deviations; infinite for constant features, which do not count.
+        Their standard deviations, over what they are scaled by; infinite for constant features, which do not count.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -176,7 +225,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
 
     See Also
     --------
-    KernelIntervalRegressionCV : Chooses `alpha`, `length_scale` and `margin` by cross-validation.
+    KernelIntervalRegressionCV : Chooses `alpha`, `length_scale`, `relevance` and `margin` by cross-validation.
 
     Examples
     --------
@@ -195,12 +244,14 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         *,
         alpha: float = 1e-3,
         length_scale: float = 1.0,
+        relevance: float = 0.0,
         margin: float = 0.0,
         n_components: int = 100,
         random_state: Any = None,
     ) -> None:
         self.alpha = alpha
         self.length_scale = length_scale
+        self.relevance = relevance
         self.margin = margin
         self.n_components = n_components
         self.random_state = random_state
@@ -225,7 +276,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         """
         check_number("alpha", self.alpha, f"a number >= {LEAST_ALPHA:g}", lambda alpha: alpha >= LEAST_ALPHA)
         rows = check_rows(check_finite_features(self, X, reset=True, accept_sparse=False), y, sample_weight)
-        task = self._make_task(rows)
+        task = self._make_task(self._prepare(rows))
         coefs, intercepts = task.solve(np.array([self.alpha], dtype=np.float64))
         self._keep(task, coefs[0], intercepts[0])
         return self
@@ -238,13 +289,15 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         self.intercept_ = float(intercept)
 
     @one_blas_thread()
-    def _make_task(self, rows: Rows) -> _Task:
+    def _make_task(self, prepared: RelevantRows) -> _Task:
         check_loss("squared_hinge", self.margin)
         check_positive("length_scale", self.length_scale)
+        check_number("relevance", self.relevance, "a number >= 0", lambda power: power >= 0)
         n_landmarks = check_count("n_components", self.n_components, 1)
-        rows = rows.informative()
+        rows = prepared.rows
         weight = rows.weight / rows.weight.sum()
         _, (mean, deviation) = standardise(rows.X, weight)
+        deviation = deviation / prepared.scales(self.relevance)
         Z = _apply(rows.X, mean, deviation)
         landmarks = Z
         if len(landmarks) > n_landmarks:
@@ -268,10 +321,10 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         return bumps
 
     @staticmethod
-    def _prepare(rows: Rows) -> Rows:
-        return rows
+    def _prepare(rows: Rows) -> RelevantRows:
+        return RelevantRows(rows)
 
-    def _fit_path(self, rows: Rows, values: FloatArray) -> RoughnessPath:
+    def _fit_path(self, rows: RelevantRows, values: FloatArray) -> RoughnessPath:
         return RoughnessPath(self, self._make_task(rows), values)
 
     def predict(self, X: Any) -> FloatArray:

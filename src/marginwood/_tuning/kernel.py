@@ -1,4 +1,4 @@
-"""KernelIntervalRegressionCV: penalty, length scale and margin of the smooth model, chosen by cross-validation."""
+"""KernelIntervalRegressionCV: what the smooth model depends on, chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PENALTIES = np.geomspace(1e-1, 1e-7, 13)
 
 
 class KernelIntervalRegressionCV(SearchCV):
-    """Smooth model with a Gaussian kernel that chooses its penalty, length scale and margin by cross-validation.
+    """Smooth model with a Gaussian kernel that chooses its parameters by cross-validation.
 
     Parameters
     ----------
@@ -33,6 +33,8 @@ class KernelIntervalRegressionCV(SearchCV):
         Number of margins if they are "auto".
     length_scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
         Length scales to try.
+    relevances : sequence of float, default=(0.0, 0.5, 1.0)
+        How much the features' importances in a forest, one for each fold, scale them: 0 counts all alike.
     alphas : "auto" or array-like of shape (n_alphas,), default="auto"
         Penalties to try; "auto" is thirteen, from 0.1 down to 1e-7.
     n_components : int, default=100
@@ -61,14 +63,14 @@ class KernelIntervalRegressionCV(SearchCV):
     best_estimator_ : KernelIntervalRegression
         The chosen model, fitted to all rows.
     best_params_ : dict
-        Its ``margin``, ``length_scale`` and ``alpha``.
+        Its ``margin``, ``length_scale``, ``relevance`` and ``alpha``.
     best_score_ : float
         Its mean score.
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
-        One entry per candidate: the parameters, as ``param_margin``, ``param_length_scale``, ``param_alpha``;
-        ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        One entry per candidate: the parameters, as ``param_margin``, ``param_length_scale``, ``param_relevance``,
+        ``param_alpha``; ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int
@@ -96,6 +98,7 @@ class KernelIntervalRegressionCV(SearchCV):
         margins: Any = (0.0,),
         n_margins: int = 7,
         length_scales: Any = (0.5, 1.0, 2.0, 4.0),
+        relevances: Any = (0.0, 0.5, 1.0),
         alphas: Any = "auto",
         n_components: int = 100,
         random_state: Any = None,
@@ -109,6 +112,7 @@ class KernelIntervalRegressionCV(SearchCV):
         self.margins = margins
         self.n_margins = n_margins
         self.length_scales = length_scales
+        self.relevances = relevances
         self.alphas = alphas
         self.n_components = n_components
         self.random_state = random_state
@@ -124,12 +128,13 @@ class KernelIntervalRegressionCV(SearchCV):
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
         model = KernelIntervalRegression(n_components=self.n_components, random_state=seed)
-        scales = np.ravel(self.length_scales).tolist()
-        if not scales:
-            raise ValueError("length_scales: expected at least one, got none.")
+        scales = _as_list("length_scales", self.length_scales)
         for scale in scales:
             check_positive("length_scales", scale)
-        axes = {"margin": self._check_margins(rows), "length_scale": scales}
+        relevances = _as_list("relevances", self.relevances)
+        for relevance in relevances:
+            check_number("relevances", relevance, "numbers >= 0", lambda power: power >= 0)
+        axes = {"margin": self._check_margins(rows), "length_scale": scales, "relevance": relevances}
         return self._make_grid(model, axes, self._penalties())
 
     def _penalties(self) -> FloatArray:
@@ -137,12 +142,10 @@ class KernelIntervalRegressionCV(SearchCV):
         if isinstance(self.alphas, str):
             check_choice("alphas", self.alphas, ["auto"])
             return PENALTIES
-        alphas = np.sort(np.ravel(self.alphas))[::-1]
-        if not len(alphas):
-            raise ValueError("alphas: expected at least one, got none.")
-        for alpha in alphas.tolist():
+        alphas = _as_list("alphas", self.alphas)
+        for alpha in alphas:
             check_number("alphas", alpha, f"numbers >= {LEAST_ALPHA:g}", lambda number: number >= LEAST_ALPHA)
-        return alphas.astype(np.float64)
+        return np.sort(np.array(alphas, dtype=np.float64))[::-1]
 
     def _check_features(self, X: Any, *, reset: bool = False) -> Any:
         return check_finite_features(self, X, reset=reset, accept_sparse=False)
@@ -151,3 +154,11 @@ class KernelIntervalRegressionCV(SearchCV):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags
+
+
+def _as_list(name: str, values: Any) -> list[Any]:
+    """The values of a parameter, at least one."""
+    found: list[Any] = np.ravel(values).tolist()
+    if not found:
+        raise ValueError(f"{name}: expected at least one, got none.")
+    return found
