@@ -19,6 +19,7 @@ rows. Printed is, for each candidate, the geometric mean over the sets of its er
 """
 
 import argparse
+from functools import partial
 from itertools import product
 from pathlib import Path
 from unittest.mock import patch
@@ -102,19 +103,38 @@ def anchor_errors(X, y):
     return {f"{anchor:g}": -results["mean_test_score"][results["param_anchor"] == anchor].max() for anchor in ANCHORS}
 
 
-def tree_errors(X, y):
-    """The error of tuned trees on rows that they have not seen, four folds together.
+def unseen_errors(X, y, predictors):
+    """The error of some ``predict(X, y, X_test)``, by name, on rows that they have not seen, four folds together.
 
     A thousandth of the constant's error is added, because some errors are 0.
     """
-    totals = dict.fromkeys(TREES, 0.0)
+    totals = dict.fromkeys(predictors, 0.0)
     for train, test in CensoringStratifiedKFold(4, shuffle=True, random_state=0).split(X, y):
         constant = np.full(len(test), optimal_constant(y[train]).value)
         least = interval_mean_squared_error(y[test], constant) / 1000
-        for name, options in TREES.items():
-            search = MaxMarginIntervalTreeCV(n_jobs=-1, **options).fit(X[train], y[train])
-            totals[name] += interval_mean_squared_error(y[test], search.predict(X[test])) + least
+        for name, predict in predictors.items():
+            prediction = predict(X[train], y[train], X[test])
+            totals[name] += interval_mean_squared_error(y[test], prediction) + least
     return totals
+
+
+def tree_errors(X, y):
+    """The error of tuned trees on rows that they have not seen."""
+
+    def predict(X, y, X_test, **options):
+        return MaxMarginIntervalTreeCV(n_jobs=-1, **options).fit(X, y).predict(X_test)
+
+    return unseen_errors(X, y, {name: partial(predict, **options) for name, options in TREES.items()})
+
+
+def aft_errors(X, y):
+    """The error of tuned AFT models, and of ours, on rows that they have not seen."""
+
+    def predict(X, y, X_test, *, method):
+        prediction, _ = method.predict(X, y, X_test, **method.settings)
+        return prediction
+
+    return unseen_errors(X, y, {name: partial(predict, method=METHODS[name]) for name in AGAINST_AFT})
 
 
 def xgb_candidates():
@@ -174,22 +194,6 @@ def predict_unseen(model, X, y, X_test):
         return fitted.oob_prediction_, fitted.predict(X_test)
     fitted = CrossFittedIntervalRegressor(model).fit(X, y)
     return fitted.oof_prediction_, fitted.predict(X_test)
-
-
-def aft_errors(X, y):
-    """The error of tuned AFT models, and of ours, on rows that they have not seen, four folds together.
-
-    A thousandth of the constant's error is added, because some errors are 0.
-    """
-    totals = dict.fromkeys(AGAINST_AFT, 0.0)
-    for train, test in CensoringStratifiedKFold(4, shuffle=True, random_state=0).split(X, y):
-        constant = np.full(len(test), optimal_constant(y[train]).value)
-        least = interval_mean_squared_error(y[test], constant) / 1000
-        for name in AGAINST_AFT:
-            method = METHODS[name]
-            prediction, _ = method.predict(X[train], y[train], X[test], **method.settings)
-            totals[name] += interval_mean_squared_error(y[test], prediction) + least
-    return totals
 
 
 def pool_models(X, y):
