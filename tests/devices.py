@@ -11,8 +11,11 @@ from collections import Counter
 
 import numpy as np
 
+from marginwood.xgb import _arrays
+
 copies = Counter()
 LIBRARY = "tests_device_arrays"
+_arrays.LIBRARIES.add(LIBRARY)
 
 
 class DeviceArray:
@@ -34,6 +37,7 @@ class DeviceArray:
         copies["down"] += 1
         return self._values.copy()
 
+    device = types.SimpleNamespace(id=0)
     shape = property(lambda self: self._values.shape)
     ndim = property(lambda self: self._values.ndim)
     dtype = property(lambda self: self._values.dtype)
@@ -121,13 +125,14 @@ DeviceFrame.__module__ = "cudf.core.dataframe"
 class Emulator:
     """XGBoost on this machine's processor, with arrays of the device."""
 
-    def __init__(self, xgboost):
+    def __init__(self, xgboost, *, may_copy=False):
         self._xgboost = xgboost
+        self._may_copy = may_copy
         self.config_context = xgboost.config_context
 
     def _matrix(self, kind, X, **options):
         options = {name: getattr(value, "_values", value) for name, value in options.items()}
-        return kind(X._values, **options)
+        return kind(getattr(X, "_values", X), **options)
 
     def DMatrix(self, X, **options):  # noqa: N802 (XGBoost's name)
         return self._matrix(self._xgboost.DMatrix, X, **options)
@@ -136,14 +141,15 @@ class Emulator:
         return self._matrix(self._xgboost.QuantileDMatrix, X, **options)
 
     def Booster(self, params, known):  # noqa: N802
-        return EmulatedBooster(self._xgboost.Booster(params | {"device": "cpu"}, known))
+        return EmulatedBooster(self._xgboost.Booster(params | {"device": "cpu"}, known), may_copy=self._may_copy)
 
 
 class EmulatedBooster:
     """A booster to which nothing but arrays of the device may be given."""
 
-    def __init__(self, booster):
+    def __init__(self, booster, *, may_copy):
         self._booster = booster
+        self._may_copy = may_copy
 
     def boost(self, matrix, number, *, grad, hess):
         assert grad.dtype == hess.dtype == np.float32
@@ -154,11 +160,15 @@ class EmulatedBooster:
             options["base_margin"] = base_margin._values
         return DeviceArray(self._booster.inplace_predict(X._values, **options))
 
-    def predict(self, *_, **__):
-        raise AssertionError("Booster.predict copies predictions to memory")
+    def predict(self, *args, **options):
+        assert self._may_copy, "Booster.predict copies predictions to memory"
+        return self._booster.predict(*args, **options)
+
+    def set_param(self, params):
+        self._booster.set_param({name: value for name, value in params.items() if name != "device"})
 
     def __getitem__(self, rounds):
-        return EmulatedBooster(self._booster[rounds])
+        return EmulatedBooster(self._booster[rounds], may_copy=self._may_copy)
 
     def reset(self):
         self._booster.reset()

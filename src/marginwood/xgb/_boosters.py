@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from marginwood._support.extras import install_hint
 
-__all__ = ["booster_from_bytes", "booster_to_bytes", "import_xgboost"]
+__all__ = ["booster_from_bytes", "booster_to_bytes", "import_xgboost", "settle"]
 
 OBJECTIVE = {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}
 CATEGORIES = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
@@ -34,6 +34,14 @@ def import_xgboost() -> Any:
     except ImportError as error:
         raise ImportError(f"marginwood.xgb needs XGBoost: {install_hint('xgboost')}.") from error
     return xgboost
+
+
+def settle(booster: Any, **params: Any) -> None:
+    """Set parameters of a booster. That is not safe in threads, so it is done only if it has others."""
+    known = getattr(booster, "settled", {})
+    if known | params != known:
+        booster.set_param(params)
+        booster.settled = known | params
 
 
 def booster_to_bytes(booster: Any) -> npt.NDArray[np.uint8]:

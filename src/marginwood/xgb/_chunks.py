@@ -2,6 +2,7 @@
 
 Chunks are read several times: once here, to check them, to find all categories and to keep bounds and weights, 12
 bytes per row, then by XGBoost, which writes the bins of their features to files and reads those files in every round.
+On a GPU it keeps the bins in memory instead, and copies them to the GPU in every round.
 """
 
 from __future__ import annotations
@@ -19,9 +20,17 @@ from marginwood._categories import find_categories, join_categories
 from marginwood._support.arrays import as_numbers
 from marginwood._support.tables import as_known_table
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
-from marginwood.xgb._arrays import Bounds, is_on_device, to_host
+from marginwood.xgb._arrays import Bounds, is_gpu, is_on_device, to_device, to_host
 from marginwood.xgb._boosters import import_xgboost
-from marginwood.xgb._data import Sample, as_features, device_features, evenly, make_bounds, no_categories
+from marginwood.xgb._data import (
+    Sample,
+    as_features,
+    check_device,
+    device_features,
+    evenly,
+    make_bounds,
+    no_categories,
+)
 
 __all__ = ["ChunkedRows"]
 
@@ -88,6 +97,7 @@ class ChunkedRows:
 
     def _features(self, X: Any, *, reset: bool = False) -> Any:
         if is_on_device(X):
+            check_device(self._estimator, X)
             return device_features(self._estimator, X, reset=reset)
         if reset and issparse(X):
             no_categories(self._estimator, "a sparse matrix")
@@ -112,7 +122,9 @@ class ChunkedRows:
                 raise ValueError(f"chunks: expected the same rows each time; {found}.")
             rows = slice(first, first + expected)
             first += expected
-            yield X, self.bounds.take(rows)
+            # A booster on a GPU takes bins that were made there only.
+            there = to_device(X) if is_gpu(self._estimator.device) else X
+            yield there, self.bounds.take(rows)
         if number + 1 != len(self._n_rows):
             raise ValueError(f"chunks: expected {len(self._n_rows)} chunks each time, got {number + 1}.")
 

@@ -9,12 +9,24 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from marginwood._base import check_features, check_lengths, check_rows
+from marginwood._mistakes import warn_of_events
 from marginwood._support.tables import library_of
 from marginwood._validation import draw_held_out
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
-from marginwood.xgb._arrays import Bounds, is_on_device, namespace, to_host
+from marginwood.xgb._arrays import Bounds, is_gpu, is_on_device, namespace, to_host
 
-__all__ = ["BoosterRows", "Sample", "as_features", "evenly", "hold_out", "no_categories", "read_data"]
+__all__ = [
+    "BoosterRows",
+    "Sample",
+    "as_features",
+    "check_device",
+    "device_features",
+    "evenly",
+    "hold_out",
+    "make_bounds",
+    "no_categories",
+    "read_data",
+]
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
@@ -68,7 +80,15 @@ def make_bounds(intervals: FloatArray, weight: FloatArray) -> Bounds:
         return Bounds(lower, upper, weight.astype(np.float32))
 
 
+def check_device(estimator: Any, X: Any) -> None:
+    """Raise a ValueError if rows to train on lie on a GPU, but the booster would be elsewhere."""
+    if is_on_device(X) and not is_gpu(estimator.device):
+        advice = "use device='cuda', or X in memory (X.get() for CuPy, X.to_pandas() for cuDF)"
+        raise ValueError(f"device: X lies on a GPU, but got device={estimator.device!r}; {advice}.")
+
+
 def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[BoosterRows, Sample]:
+    check_device(estimator, X)
     X = device_features(estimator, X, reset=reset)
     intervals, sample = _device_intervals(namespace(X), y)
     lower, upper = intervals[:, 0], intervals[:, 1]
@@ -79,6 +99,7 @@ def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: b
     says_something = xp.isfinite(lower) | xp.isfinite(upper)
     if not bool(says_something.all()):
         check_informative(to_host(intervals), to_host(weight))
+    warn_of_events(sample)
     bounds = Bounds(xp.ascontiguousarray(lower), xp.ascontiguousarray(upper), weight)
     return BoosterRows(X, bounds), Sample(sample, to_host(evenly(weight)))
 
@@ -92,6 +113,8 @@ def device_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
         X = X.to_cupy(dtype="float32", na_value=np.nan)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise ValueError(f"X: expected a 2D array of numbers, got {X.ndim} dimensions and dtype {X.dtype}.")
+    if not all(X.shape):
+        raise ValueError(f"X: expected at least one row and one feature, got shape {X.shape}.")
     return as_features(X.astype(np.float32, copy=False))
 
 
@@ -143,5 +166,5 @@ def hold_out(data: BoosterRows, fraction: float, seed: int) -> tuple[BoosterRows
 
 
 def evenly(rows: Any) -> Any:
-    """At most a million rows, evenly spaced."""
+    """At most `MAX_SAMPLE` rows, evenly spaced."""
     return rows[:: max(-(-len(rows) // MAX_SAMPLE), 1)]

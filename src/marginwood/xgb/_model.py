@@ -15,23 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import BLOCK, LARGEST_SEED, IntervalRegressorMixin, all_or_nothing, check_features
 from marginwood._support.checks import check_choice
 from marginwood._support.hints import hint
-from marginwood._validation import (
-    BOOSTER_NAMES,
-    VALIDATION_NAMES,
-    check_pair,
-)
+from marginwood._validation import BOOSTER_NAMES, VALIDATION_NAMES, check_pair
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss
 from marginwood.xgb._arrays import is_on_device, to_host
-from marginwood.xgb._boosters import import_xgboost
+from marginwood.xgb._boosters import import_xgboost, settle
 from marginwood.xgb._chunks import ChunkedRows
-from marginwood.xgb._data import (
-    BoosterRows,
-    as_features,
-    device_features,
-    hold_out,
-    read_data,
-)
+from marginwood.xgb._data import BoosterRows, as_features, device_features, hold_out, read_data
 from marginwood.xgb._objective import IntervalObjective
 from marginwood.xgb._parameters import ALIASES
 from marginwood.xgb._plan import check_parameters, count_threads, make_plan
@@ -77,7 +67,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     tree_method : str, default="hist"
         How XGBoost grows trees.
     device : str, default="cpu"
-        Where; ``"cuda"`` for a GPU.
+        Where; ``"cuda"`` for a GPU, with CuPy installed if possible: without it slopes are computed in memory.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
         Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
         have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
@@ -247,6 +237,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
         XGBoost bins the features chunk by chunk into files, a byte per cell. In memory are one chunk at a time, about
         100 bytes per row (bounds, predictions, slopes, curvatures), and while bins are made some megabytes per feature.
+        With ``device="cuda"`` chunks go to the GPU one by one, by CuPy, and bins are kept in memory instead of files.
 
         Parameters
         ----------
@@ -307,11 +298,13 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         X, bounds = data
         if issparse(X) and not self.zeros_are_missing_:
             X = X.toarray()
-        options = {"weight": bounds.weight, "nthread": count_threads(self), "missing": self._missing()}
+        missing = self._missing()
+        options = {"weight": bounds.weight, "nthread": count_threads(self), "missing": missing}
         options |= {"label_lower_bound": bounds.lower, "label_upper_bound": bounds.upper} | self._feature_types()
         if self.tree_method != "hist":
-            return Prepared(xgboost.DMatrix(X, **options), bounds, X)
-        return Prepared(xgboost.QuantileDMatrix(X, max_bin=int(self.max_bin), ref=ref, **options), bounds, X)
+            return Prepared(xgboost.DMatrix(X, **options), bounds, X, missing)
+        matrix = xgboost.QuantileDMatrix(X, max_bin=int(self.max_bin), ref=ref, **options)
+        return Prepared(matrix, bounds, X, missing)
 
     def _feature_types(self) -> dict[str, Any]:
         """What XGBoost must know of features that hold codes of categories."""
@@ -346,12 +339,12 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         check_is_fitted(self)
         booster = self.booster_
         n_threads = count_threads(self)
-        # A booster that was loaded would take all processors. Setting is not safe in threads, so it is done once.
-        if getattr(booster, "n_threads", None) != n_threads:
-            booster.set_param({"nthread": n_threads})
-            booster.n_threads = n_threads
+        # A booster that was loaded would take all processors.
+        settle(booster, nthread=n_threads)
         if is_on_device(X):
             X = device_features(self, X)
+            # It may have been trained, or loaded, on the processor.
+            settle(booster, device=f"cuda:{X.device.id}")
             prediction = booster.inplace_predict(X, missing=self._missing(), validate_features=False)
             return to_host(prediction).astype(np.float64)
         X = as_features(check_features(self, X, accept_sparse=True))
@@ -363,6 +356,25 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         options |= self._feature_types()
         matrices = (import_xgboost().DMatrix(block, **options) for block in blocks)
         return np.concatenate([booster.predict(matrix) for matrix in matrices]).astype(np.float64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Compute the interval D2 of the predictions; for un-censored targets it is R2.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features, in memory or on a GPU.
+        y : array-like of shape (n_samples, 2)
+            Intervals, in any form that `fit` accepts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+
+        Returns
+        -------
+        float
+            1 - (interval MSE of the predictions) / (interval MSE of the best constant).
+        """
+        return super().score(X, to_host(y), to_host(sample_weight))
 
     @property
     def feature_importances_(self) -> FloatArray:

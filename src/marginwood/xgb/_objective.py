@@ -22,7 +22,7 @@ import numpy as np
 
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss
-from marginwood.xgb._arrays import Bounds, namespace, shift
+from marginwood.xgb._arrays import Bounds, is_on_device, namespace, shift, to_host
 
 __all__ = ["IntervalMetric", "IntervalObjective"]
 
@@ -41,11 +41,9 @@ def distances(prediction: Any, data: Any, margin: float) -> tuple[Any, Any, Any]
         weight = data.weight
     else:
         # XGBoost's own arrays are in main memory or on a GPU; predictions say where to compute.
-        xp = namespace(prediction)
+        bring = namespace(prediction).asarray if is_on_device(prediction) else to_host
         names = ("label_lower_bound", "label_upper_bound")
-        lower, upper, weight = (
-            xp.asarray(values) for values in (*(data.get_float_info(name) for name in names), data.get_weight())
-        )
+        lower, upper, weight = map(bring, (*map(data.get_float_info, names), data.get_weight()))
         lower, upper = shift(lower, upper, margin)
     if not len(lower) == len(upper) == len(prediction):
         raise ValueError(

@@ -1,7 +1,8 @@
 """The rounds of a booster: predictions, slopes and curvatures, a tree, and the validation loss.
 
 XGBoost's own `train` would ask for predictions in memory in every round. Here the predictions of rows that lie on a GPU
-are added up there, tree by tree, and slopes are computed beside them.
+are added up there, tree by tree, and slopes are computed beside them. Of rows in memory XGBoost's predictions are used,
+and where it trains on a GPU, slopes are computed there, too, if there is CuPy.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from marginwood._support.progress import progress_bar
 from marginwood.intervals import FloatArray
-from marginwood.xgb._arrays import Bounds, is_on_device, namespace
+from marginwood.xgb._arrays import Bounds, find_cupy, is_on_device, namespace
 from marginwood.xgb._boosters import import_xgboost
 from marginwood.xgb._objective import IntervalMetric, IntervalObjective
 
@@ -20,11 +21,16 @@ __all__ = ["Plan", "Prepared", "train"]
 
 
 class Prepared(NamedTuple):
-    """Rows that XGBoost has binned; X is needed for predictions on a GPU only, and may be None."""
+    """Rows that XGBoost has binned; X, with what is missing in it, is for predictions on a GPU, and may be None."""
 
     matrix: Any
     bounds: Bounds
     X: Any = None
+    missing: float = np.nan
+
+    def brought_to(self, xp: Any) -> Prepared:
+        """The same with bounds of a namespace."""
+        return self if is_on_device(self.bounds.lower) else self._replace(bounds=self.bounds.brought_to(xp))
 
 
 class Plan(NamedTuple):
@@ -39,16 +45,17 @@ class Plan(NamedTuple):
 
 
 class HostPredictions:
-    """Predictions that XGBoost keeps for a matrix that it knows."""
+    """Predictions that XGBoost keeps for a matrix that it knows; they come to memory, and go where the bounds lie."""
 
     def __init__(self, booster: Any, data: Prepared, *, training: bool) -> None:
         self._booster = booster
         self._matrix = data.matrix
+        self._xp = namespace(data.bounds.lower)
         self._training = training
 
     def after(self, n_rounds: int) -> Any:  # noqa: ARG002 (XGBoost knows it)
         """The predictions of all rounds so far."""
-        return self._booster.predict(self._matrix, output_margin=True, training=self._training)
+        return self._xp.asarray(self._booster.predict(self._matrix, output_margin=True, training=self._training))
 
 
 class DevicePredictions:
@@ -57,6 +64,7 @@ class DevicePredictions:
     def __init__(self, booster: Any, data: Prepared, base_score: float) -> None:
         self._booster = booster
         self._X = data.X
+        self._missing = data.missing
         self._n_rounds = 0
         self._total = namespace(data.X).full(data.X.shape[0], base_score, dtype=np.float32)
 
@@ -68,6 +76,7 @@ class DevicePredictions:
                 self._X,
                 iteration_range=(self._n_rounds, n_rounds),
                 predict_type="margin",
+                missing=self._missing,
                 base_margin=self._total,
                 validate_features=False,
             )
@@ -87,6 +96,10 @@ def train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple[
 def _train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple[Any, FloatArray]:
     known = [data.matrix for data in (training, validation) if data is not None]
     booster = import_xgboost().Booster(plan.params, known)
+    cupy = find_cupy(plan.params["device"])
+    if cupy is not None:
+        training = training.brought_to(cupy)
+        validation = validation and validation.brought_to(cupy)
     fitted = _predictions(plan, booster, training, training=True)
     held_out = None if validation is None else _predictions(plan, booster, validation, training=False)
     scores: list[float] = []
