@@ -931,7 +931,7 @@ def test_weights_and_groups_are_routed_through_nested_cross_validation(name):
         ("tree", {"max_depth": 0}, ValueError, "max_depth: expected"),
         ("tree", {"losses": []}, ValueError, "losses: expected at least one"),
         ("tree", {"anchors": []}, ValueError, "anchors: expected at least one"),
-        ("tree", {"anchors": [0.0, -1.0]}, ValueError, "anchors: expected numbers >= 0, got -1.0"),
+        ("tree", {"anchors": [0.0, -1.0]}, ValueError, "anchors: expected a number >= 0, got -1.0"),
         ("tree", {"losses": ["hinge"]}, ValueError, "losses: expected one of .*, got 'hinge'"),
     ],
     ids=str,

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_model", "check_number", "check_positive", "is_integer"]
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_each",
+    "check_model",
+    "check_not_negative",
+    "check_number",
+    "check_positive",
+    "check_share",
+    "is_integer",
+]
 
 
 def is_integer(value: Any) -> bool:
@@ -26,6 +36,16 @@ def check_number(name: str, value: Any, expected: str, holds: Callable[[Any], bo
         raise kind(f"{name}: expected {expected}, got {value!r}.")
 
 
+def check_each(name: str, values: Any, check: Callable[[str, Any], None]) -> list[Any]:
+    """An argument that is one value or a sequence of them as a list: at least one, and each of them checked."""
+    found: list[Any] = np.ravel(values).tolist()
+    if not found:
+        raise ValueError(f"{name}: expected at least one, got none.")
+    for value in found:
+        check(name, value)
+    return found
+
+
 def check_count(name: str, value: Any, least: int, *, otherwise: str = "") -> int:
     """Return an argument that is an integer of at least `least`, or raise; `otherwise` says what else it may be."""
     message = f"{name}: expected an integer >= {least}{otherwise}, got {value!r}."
@@ -39,6 +59,16 @@ def check_count(name: str, value: Any, least: int, *, otherwise: str = "") -> in
 def check_positive(name: str, value: Any) -> None:
     """Raise unless an argument is a finite number greater than 0."""
     check_number(name, value, "a finite number > 0", lambda number: 0 < number <= sys.float_info.max)
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Raise unless an argument is a number of at least 0."""
+    check_number(name, value, "a number >= 0", lambda number: number >= 0)
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise unless an argument is a number from 0 to 1."""
+    check_number(name, value, "a number from 0 to 1", lambda number: 0 <= number <= 1)
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
-from marginwood._support.checks import check_number
+from marginwood._support.checks import check_each, check_not_negative
 from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.estimator import SearchCV
@@ -196,16 +195,12 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
             **self._of_features(),
         )
         # Anchors vary fastest: the tree of one loss and margin is grown once for all of them.
-        axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
-        return self._make_grid(tree, {**axes, "anchor": self._check_anchors()})
-
-    def _check_anchors(self) -> list[float]:
-        anchors = np.ravel(self.anchors).tolist()
-        if not anchors:
-            raise ValueError("anchors: expected at least one, got none.")
-        for anchor in anchors:
-            check_number("anchors", anchor, "numbers >= 0", lambda number: number >= 0)
-        return anchors
+        axes: dict[str, list[Any]] = {
+            "loss": self._check_losses(),
+            "margin": self._check_margins(rows),
+            "anchor": check_each("anchors", self.anchors, check_not_negative),
+        }
+        return self._make_grid(tree, axes)
 
     @property
     def tree_(self) -> IntervalTree:  # type: ignore[override]
