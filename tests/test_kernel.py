@@ -24,7 +24,7 @@ X, Y = make_sine(120, 3, random_state=0)
 WEIGHTS = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
 
 
-def bumps_of(features, length_scale):
+def bumps_of(features, length_scale, additivity):
     """The kernel of standardised features, row by row."""
     Z = features - features.mean(axis=0)
     deviation = Z.std(axis=0)
@@ -32,7 +32,9 @@ def bumps_of(features, length_scale):
     kernel = np.empty((len(Z), len(Z)))
     for i, a in enumerate(Z):
         for j, b in enumerate(Z):
-            kernel[i, j] = np.exp(-((a - b) ** 2).sum() / (2 * length_scale**2 * Z.shape[1]))
+            together = np.exp(-((a - b) ** 2).sum() / (2 * length_scale**2 * Z.shape[1]))
+            each = np.exp(-((a - b) ** 2) / (2 * length_scale**2))
+            kernel[i, j] = (1 - additivity) * together + additivity * each.mean()
     return kernel
 
 
@@ -41,15 +43,17 @@ def bumps_of(features, length_scale):
     st.sampled_from([0.3, 1.0, 3.0]),
     st.sampled_from([1e-3, 1e-2, 1.0]),
     st.sampled_from([0.0, 0.4, 3.0]),
+    st.sampled_from([0.0, 0.3, 1.0]),
 )
-def test_no_other_weights_cost_less(seed, length_scale, alpha, margin):
+def test_no_other_weights_cost_less(seed, length_scale, alpha, margin, additivity):
     random = np.random.default_rng(seed)
     features = random.normal(size=(12, 2))
     lower = random.normal(size=12)
     intervals = np.column_stack([lower, lower + random.exponential(size=12)])
     intervals[random.random(12) < 0.2, 1] = np.inf
-    model = KernelIntervalRegression(alpha=alpha, length_scale=length_scale, margin=margin).fit(features, intervals)
-    kernel = bumps_of(features, length_scale)
+    model = KernelIntervalRegression(alpha=alpha, length_scale=length_scale, margin=margin, additivity=additivity)
+    model.fit(features, intervals)
+    kernel = bumps_of(features, length_scale, additivity)
 
     def cost(coefs):
         prediction = kernel @ coefs[1:] + coefs[0]
@@ -65,7 +69,7 @@ def test_exact_targets_and_no_offset_give_kernel_ridge_regression():
     target = np.sin(X[:, 0])
     target -= target.mean()
     model = KernelIntervalRegression(alpha=1e-2, length_scale=0.7, n_components=len(X)).fit(X, target)
-    kernel = bumps_of(X, 0.7)
+    kernel = bumps_of(X, 0.7, 0.5)
     # The intercept is free: ridge regression of what is left after it.
     ridge = KernelRidge(alpha=1e-2 * len(X), kernel="precomputed").fit(kernel, target - model.intercept_)
     np.testing.assert_allclose(model.predict(X), ridge.predict(kernel) + model.intercept_, atol=1e-7)
@@ -96,8 +100,30 @@ def test_a_constant_that_satisfies_all_rows_is_the_model():
 
 def test_far_from_all_rows_the_intercept_predicts():
     model = KernelIntervalRegression(margin=0.2).fit(X, Y)
-    assert model.predict([[1e9, 0, 0]])[0] == model.intercept_
+    assert model.predict(np.full((1, 3), 1e9))[0] == model.intercept_
     assert model.predict(np.full((1, 3), 1e308))[0] == model.intercept_
+    together = KernelIntervalRegression(margin=0.2, additivity=0.0).fit(X, Y)
+    assert together.predict([[1e9, 0, 0]])[0] == together.intercept_
+
+
+def test_an_additive_kernel_adds_up_functions_of_single_features():
+    model = KernelIntervalRegression(margin=0.2, additivity=1.0).fit(X, Y)
+    corners = model.predict([[0, 0, 0], [3, 0, 0], [0, 2, 0], [3, 2, 0]])
+    assert corners[3] - corners[2] == pytest.approx(corners[1] - corners[0])
+    interacting = KernelIntervalRegression(margin=0.2).fit(X, Y).predict([[0, 0, 0], [3, 0, 0], [0, 2, 0], [3, 2, 0]])
+    assert interacting[3] - interacting[2] != pytest.approx(interacting[1] - interacting[0])
+
+
+def test_a_sum_of_many_functions_is_learned_from_fewer_rows_if_features_add_up():
+    random = np.random.default_rng(0)
+    features = random.uniform(-2, 2, (200, 10))
+    hidden = np.sin(2 * features).sum(axis=1)
+    intervals = np.column_stack([hidden - random.exponential(size=200), hidden + random.exponential(size=200)])
+    scores = []
+    for additivity in (0.0, 1.0):
+        search = KernelIntervalRegressionCV(additivities=(additivity,), relevances=(0.0,), random_state=0)
+        scores.append(search.fit(features[:100], intervals[:100]).score(features[100:], intervals[100:]))
+    assert scores[1] > scores[0] + 0.2
 
 
 def test_more_rows_than_landmarks_come_close():
@@ -120,16 +146,23 @@ def test_constant_and_repeated_features_do_no_harm():
 
 def test_the_search_scores_each_candidate_as_a_fit_of_its_own():
     search = KernelIntervalRegressionCV(
-        margins=(0.0, 0.3), length_scales=(0.5, 2.0), relevances=(0.0, 1.0), alphas=(1e-4, 1e-2), cv=3, random_state=0
+        margins=(0.0, 0.3),
+        length_scales=(0.5, 2.0),
+        relevances=(0.0, 1.0),
+        additivities=(0.0, 0.7),
+        alphas=(1e-4, 1e-2),
+        cv=3,
+        random_state=0,
     ).fit(X, Y)
     results = search.cv_results_
-    assert len(results["mean_test_score"]) == 16
+    assert len(results["mean_test_score"]) == 32
     (train, test), *_ = CensoringStratifiedKFold(3).split(X, Y)
-    for number in (0, 5, 10, 15):
+    for number in (0, 5, 10, 19, 31):
         model = KernelIntervalRegression(
             margin=results["param_margin"][number],
             length_scale=results["param_length_scale"][number],
             relevance=results["param_relevance"][number],
+            additivity=results["param_additivity"][number],
             alpha=results["param_alpha"][number],
             random_state=0,
         ).fit(X[train], Y[train])
@@ -154,8 +187,8 @@ def test_a_smooth_signal_of_several_features_is_learned_better_than_by_a_line():
 
 
 def test_scaled_features_are_those_of_the_kernel():
-    model = KernelIntervalRegression(relevance=1.0, length_scale=0.7, margin=0.2, n_components=len(X)).fit(X, Y)
-    plain = KernelIntervalRegression(length_scale=0.7, margin=0.2, n_components=len(X)).fit(X, Y)
+    model = KernelIntervalRegression(relevance=1.0, length_scale=0.7, additivity=0.0, n_components=len(X)).fit(X, Y)
+    plain = KernelIntervalRegression(length_scale=0.7, n_components=len(X)).fit(X, Y)
     scales = plain.deviation_ / model.deviation_
     assert np.mean(scales**2) == pytest.approx(1)
     assert scales.argmax() == 0  # the sine's feature
@@ -212,11 +245,13 @@ def test_a_wrong_parameter_is_named(parameters, message):
     [
         ({"alphas": ()}, "alphas: expected at least one"),
         ({"alphas": "none"}, "alphas: "),
-        ({"alphas": (1.0, -1.0)}, "alphas: expected numbers >= 1e-12, got -1.0"),
+        ({"alphas": (1.0, -1.0)}, "alphas: expected a number >= 1e-12, got -1.0"),
         ({"length_scales": ()}, "length_scales: expected at least one"),
         ({"length_scales": (1.0, 0.0)}, "length_scales: expected a finite number > 0"),
         ({"relevances": ()}, "relevances: expected at least one"),
-        ({"relevances": (1.0, np.nan)}, "relevances: expected numbers >= 0, got nan"),
+        ({"relevances": (1.0, np.nan)}, "relevances: expected a number >= 0, got nan"),
+        ({"additivities": ()}, "additivities: expected at least one"),
+        ({"additivities": (0.5, 1.5)}, "additivities: expected a number from 0 to 1, got 1.5"),
     ],
 )
 def test_a_wrong_parameter_of_the_search_is_named(parameters, message):

@@ -4,6 +4,9 @@ The prediction is a weighted sum of *bumps*, Gaussian functions of the distance 
 Its *roughness* is its squared norm in the kernel's space. With all rows as landmarks that is kernel ridge regression,
 on intervals; with fewer it is Nystroem's approximation.
 
+A Gaussian of all features together learns any interaction, but needs many rows for it. A mean of Gaussians of single
+features learns a sum of functions of one feature each. The kernel is a mixture of both.
+
 Distances that count all features alike hide a signal in few of many features. So features may be scaled by their
 *relevance*, the importances of a forest.
 """
@@ -27,13 +30,13 @@ from marginwood._linear.features import standardise
 from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
 from marginwood._paths import ModelPath
 from marginwood._support.blas import one_blas_thread
-from marginwood._support.checks import check_count, check_number, check_positive
+from marginwood._support.checks import check_count, check_not_negative, check_number, check_positive, check_share
 from marginwood._trees.boosting import MARGIN
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.intervals import FloatArray
 from marginwood.losses import breakpoints, check_loss, optimal_constant, quartile_distance
 
-__all__ = ["KernelIntervalRegression"]
+__all__ = ["KernelIntervalRegression", "check_alpha"]
 
 MAX_ROUNDS = 100
 LEAST_STEP = 1e-4
@@ -181,12 +184,12 @@ class _Task(NamedTuple):
 
 
 class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
-    """Smooth model with a Gaussian kernel, squared hinge loss, a margin and a roughness penalty.
+    """Smooth model with Gaussian kernels, squared hinge loss, a margin and a roughness penalty.
 
     It minimises the mean of the samples' losses plus ``alpha`` times the squared norm of the prediction in the kernel's
     space; the intercept is not penalised. A sample's loss is the squared distance of its prediction from
     ``[lower + margin, upper - margin]``. Where features carry a smooth signal together, it is nearer to it than trees;
-    far from all rows it predicts the intercept.
+    far from all rows, in every feature, it predicts the intercept.
 
     Parameters
     ----------
@@ -198,6 +201,9 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     relevance : float, default=0.0
         Features are scaled by their importances in a forest, to half of this power: 0 counts them all alike, 1 lets
         those that do not matter hardly count.
+    additivity : float, default=0.5
+        Share of the kernel that is a mean of Gaussians of single features, so that features add up; the rest is one
+        Gaussian of all features, so that they interact.
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
@@ -213,7 +219,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     dual_coef_ : ndarray of shape (n_landmarks,)
         Weights of their bumps.
     intercept_ : float
-        The prediction far from all rows.
+        The prediction far from all rows, in every feature.
     mean_ : ndarray of shape (n_features_in_,)
         Means of the features.
     deviation_ : ndarray of shape (n_features_in_,)
@@ -225,7 +231,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
 
     See Also
     --------
-    KernelIntervalRegressionCV : Chooses `alpha`, `length_scale`, `relevance` and `margin` by cross-validation.
+    KernelIntervalRegressionCV : Chooses these parameters by cross-validation.
 
     Examples
     --------
@@ -245,6 +251,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         alpha: float = 1e-3,
         length_scale: float = 1.0,
         relevance: float = 0.0,
+        additivity: float = 0.5,
         margin: float = 0.0,
         n_components: int = 100,
         random_state: Any = None,
@@ -252,6 +259,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         self.alpha = alpha
         self.length_scale = length_scale
         self.relevance = relevance
+        self.additivity = additivity
         self.margin = margin
         self.n_components = n_components
         self.random_state = random_state
@@ -274,7 +282,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         KernelIntervalRegression
             The fitted model.
         """
-        check_number("alpha", self.alpha, f"a number >= {LEAST_ALPHA:g}", lambda alpha: alpha >= LEAST_ALPHA)
+        check_alpha("alpha", self.alpha)
         rows = check_rows(check_finite_features(self, X, reset=True, accept_sparse=False), y, sample_weight)
         task = self._make_task(self._prepare(rows))
         coefs, intercepts = task.solve(np.array([self.alpha], dtype=np.float64))
@@ -292,7 +300,8 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     def _make_task(self, prepared: RelevantRows) -> _Task:
         check_loss("squared_hinge", self.margin)
         check_positive("length_scale", self.length_scale)
-        check_number("relevance", self.relevance, "a number >= 0", lambda power: power >= 0)
+        check_not_negative("relevance", self.relevance)
+        check_share("additivity", self.additivity)
         n_landmarks = check_count("n_components", self.n_components, 1)
         rows = prepared.rows
         weight = rows.weight / rows.weight.sum()
@@ -315,9 +324,18 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         return _Task(problem, (best - centre) / scale, mean, deviation, landmarks, directions, centre, scale)
 
     def _bumps(self, Z: FloatArray, landmarks: FloatArray) -> FloatArray:
-        """The bump of every landmark at every row of standardised features."""
-        unit = 2 * self.length_scale**2 * Z.shape[1]
-        bumps: FloatArray = np.exp(-cdist(Z, landmarks, "sqeuclidean") / unit)
+        """The bump of every landmark at every row of standardised features; it is 1 at the landmark itself."""
+
+        def gaussians(features: Any) -> FloatArray:
+            distances = cdist(Z[:, features], landmarks[:, features], "sqeuclidean")
+            return np.exp(distances / (-2 * self.length_scale**2 * len(features)))
+
+        n_features = Z.shape[1]
+        bumps: FloatArray = np.zeros((len(Z), len(landmarks)))
+        if self.additivity < 1:
+            bumps += (1 - self.additivity) * gaussians(range(n_features))
+        if self.additivity > 0:
+            bumps += sum(gaussians([feature]) for feature in range(n_features)) * (self.additivity / n_features)
         return bumps
 
     @staticmethod
@@ -356,6 +374,11 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags
+
+
+def check_alpha(name: str, value: Any) -> None:
+    """Raise unless an argument is a penalty that is more than rounding."""
+    check_number(name, value, f"a number >= {LEAST_ALPHA:g}", lambda alpha: alpha >= LEAST_ALPHA)
 
 
 def _apply(X: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:

@@ -9,9 +9,15 @@ import numpy as np
 from sklearn.utils import Tags
 
 from marginwood._base import Rows
-from marginwood._linear.kernel import LEAST_ALPHA, KernelIntervalRegression
+from marginwood._linear.kernel import KernelIntervalRegression, check_alpha
 from marginwood._linear.l1 import check_finite_features
-from marginwood._support.checks import check_choice, check_number, check_positive
+from marginwood._support.checks import (
+    check_choice,
+    check_each,
+    check_not_negative,
+    check_positive,
+    check_share,
+)
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 from marginwood.intervals import FloatArray
@@ -35,6 +41,8 @@ class KernelIntervalRegressionCV(SearchCV):
         Length scales to try.
     relevances : sequence of float, default=(0.0, 0.5, 1.0)
         How much the features' importances in a forest, one for each fold, scale them: 0 counts all alike.
+    additivities : sequence of float, default=(0.5,)
+        Shares of the kernel in which features add up rather than interact.
     alphas : "auto" or array-like of shape (n_alphas,), default="auto"
         Penalties to try; "auto" is thirteen, from 0.1 down to 1e-7.
     n_components : int, default=100
@@ -63,14 +71,15 @@ class KernelIntervalRegressionCV(SearchCV):
     best_estimator_ : KernelIntervalRegression
         The chosen model, fitted to all rows.
     best_params_ : dict
-        Its ``margin``, ``length_scale``, ``relevance`` and ``alpha``.
+        Its ``margin``, ``length_scale``, ``relevance``, ``additivity`` and ``alpha``.
     best_score_ : float
         Its mean score.
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
         One entry per candidate: the parameters, as ``param_margin``, ``param_length_scale``, ``param_relevance``,
-        ``param_alpha``; ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        ``param_additivity``, ``param_alpha``; ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int
@@ -99,6 +108,7 @@ class KernelIntervalRegressionCV(SearchCV):
         n_margins: int = 7,
         length_scales: Any = (0.5, 1.0, 2.0, 4.0),
         relevances: Any = (0.0, 0.5, 1.0),
+        additivities: Any = (0.5,),
         alphas: Any = "auto",
         n_components: int = 100,
         random_state: Any = None,
@@ -113,6 +123,7 @@ class KernelIntervalRegressionCV(SearchCV):
         self.n_margins = n_margins
         self.length_scales = length_scales
         self.relevances = relevances
+        self.additivities = additivities
         self.alphas = alphas
         self.n_components = n_components
         self.random_state = random_state
@@ -128,13 +139,12 @@ class KernelIntervalRegressionCV(SearchCV):
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
         model = KernelIntervalRegression(n_components=self.n_components, random_state=seed)
-        scales = _as_list("length_scales", self.length_scales)
-        for scale in scales:
-            check_positive("length_scales", scale)
-        relevances = _as_list("relevances", self.relevances)
-        for relevance in relevances:
-            check_number("relevances", relevance, "numbers >= 0", lambda power: power >= 0)
-        axes = {"margin": self._check_margins(rows), "length_scale": scales, "relevance": relevances}
+        axes = {
+            "margin": self._check_margins(rows),
+            "length_scale": check_each("length_scales", self.length_scales, check_positive),
+            "relevance": check_each("relevances", self.relevances, check_not_negative),
+            "additivity": check_each("additivities", self.additivities, check_share),
+        }
         return self._make_grid(model, axes, self._penalties())
 
     def _penalties(self) -> FloatArray:
@@ -142,9 +152,7 @@ class KernelIntervalRegressionCV(SearchCV):
         if isinstance(self.alphas, str):
             check_choice("alphas", self.alphas, ["auto"])
             return PENALTIES
-        alphas = _as_list("alphas", self.alphas)
-        for alpha in alphas:
-            check_number("alphas", alpha, f"numbers >= {LEAST_ALPHA:g}", lambda number: number >= LEAST_ALPHA)
+        alphas = check_each("alphas", self.alphas, check_alpha)
         return np.sort(np.array(alphas, dtype=np.float64))[::-1]
 
     def _check_features(self, X: Any, *, reset: bool = False) -> Any:
@@ -154,11 +162,3 @@ class KernelIntervalRegressionCV(SearchCV):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags
-
-
-def _as_list(name: str, values: Any) -> list[Any]:
-    """The values of a parameter, at least one."""
-    found: list[Any] = np.ravel(values).tolist()
-    if not found:
-        raise ValueError(f"{name}: expected at least one, got none.")
-    return found
