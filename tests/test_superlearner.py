@@ -331,13 +331,16 @@ def test_the_library_follows_the_number_of_rows_and_features():
     intervals = np.column_stack([np.arange(9.0), np.full(9, np.inf)])
     names = [name for name, _ in auto_models(intervals, 3, 100, None)]
     assert names[0] == "constant"
-    assert {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} < set(names)
+    kernels = {"kernel", "kernel-middle", "kernel-additive"}
+    assert {"linear", "tree", "boosting-linear", "boosting-third"} | kernels < set(names)
     many = [name for name, _ in auto_models(intervals, 3, 10**5, None)]
-    assert [name for name in many if name != "xgboost"][:3] == ["constant", "tree-small", "forest-all"]
+    assert [name for name in many if name != "xgboost"][:3] == ["constant", "likelihood", "tree-small"]
     assert many[-3:] == ["tree", "linear", "boosting-linear"]
-    assert set(many) == {*names, "tree-small"} - {"kernel"}
+    assert set(many) == {*names, "tree-small"} - kernels
     small = dict(auto_models(intervals, 1, 1, None))
-    assert not {"linear", "tree", "kernel", "boosting-linear", "boosting-third"} & set(small)
+    assert not {"linear", "tree", "boosting-linear", "boosting-third"} & set(small)
+    assert not kernels & set(small)
+    assert kernels - set(dict(auto_models(intervals, 1, 100, None))) == {"kernel-additive"}
     assert small["boosting"].margin == 1.0
     assert dict(auto_models(intervals, 3, 100, 4))["linear"].cv.get_n_splits() == 4
 

@@ -72,7 +72,8 @@ def test_the_mixture_is_as_good_as_its_models(frame):
 def test_the_library_learns_categories(frame):
     model = IntervalSuperLearner(cv=2, random_state=0).fit(frame, Y)
     assert model.score(frame, Y) > 0.9
-    assert set(model._takes_finite) == {"constant", "kernel", "linear", "boosting-linear"}
+    linear = {"linear", "likelihood", "boosting-linear"}
+    assert set(model._takes_finite) == {"constant", "kernel", "kernel-middle", "kernel-additive"} | linear
 
 
 @frames

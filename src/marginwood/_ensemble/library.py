@@ -17,6 +17,7 @@ from sklearn.model_selection import GroupKFold
 
 from marginwood._base import LARGEST_SEED
 from marginwood._baselines.dummy import IntervalDummyRegressor
+from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._support.checks import check_model
 from marginwood._trees.boosting import MARGIN, MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
@@ -33,8 +34,8 @@ __all__ = ["auto_models", "check_models", "seeded"]
 
 NARROW_MARGIN = 0.1  # of the distance between the quartiles of the limits
 THIRD = 1 / 3
-MANY_ROWS = 10_000  # beyond, the smooth model takes longer than all others together
-FAST_ON_MANY = ("constant", "tree-small", "xgboost")
+MANY_ROWS = 10_000  # beyond, smooth models take longer than all others together
+FAST_ON_MANY = ("constant", "likelihood", "tree-small", "xgboost")
 SLOW_ON_MANY = ("tree", "linear", "boosting-linear")
 
 
@@ -49,6 +50,7 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
     cv = n_splits if n_groups is None else GroupKFold(max(n_splits, 2))
     models: dict[str, Any] = {
         "constant": IntervalDummyRegressor(),
+        "likelihood": CensoredLinearRegression(),
         "forest-all": MaxMarginIntervalForest(max_features=None, min_samples_leaf=3),
         "forest": MaxMarginIntervalForest(max_features=THIRD),
     }
@@ -57,6 +59,10 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
     models["boosting"] = MaxMarginIntervalBoosting(margin=wide)
     if n_splits >= 2 and n_rows <= MANY_ROWS:
         models["kernel"] = KernelIntervalRegressionCV(margins=(wide,), cv=cv)
+        # A margin beyond most intervals: their middles count rather than their ends.
+        models["kernel-middle"] = KernelIntervalRegressionCV(margins=(distance,), additivities=(0.0,), cv=cv)
+        if n_features > 1:
+            models["kernel-additive"] = KernelIntervalRegressionCV(margins=(wide,), additivities=(1.0,), cv=cv)
     if find_spec("xgboost"):
         models["xgboost"] = XGBIntervalRegressor(
             600,

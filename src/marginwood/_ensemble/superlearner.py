@@ -57,9 +57,10 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
     ----------
     models : "auto" or list of (str, estimator), default="auto"
         Names and models, in the order in which they are trained; where all labels are exact, regressors of scikit-learn
-        may be among them. "auto" is the best constant, `L1IntervalRegressionCV`, `MaxMarginIntervalTreeCV`, two
-        forests, four boosters (one starts from the linear model), `KernelIntervalRegressionCV` up to 10,000 rows and a
-        small tree beyond and, if XGBoost is installed, `XGBIntervalRegressor`, with settings that suit the data.
+        may be among them. "auto" is the best constant, two linear models (`CensoredLinearRegression` and
+        `L1IntervalRegressionCV`), `MaxMarginIntervalTreeCV`, two forests, four boosters (one starts from the linear
+        model), three of `KernelIntervalRegressionCV` up to 10,000 rows and a small tree beyond and, if XGBoost is
+        installed, `XGBIntervalRegressor`, with settings that suit the data.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds are those of
         `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are cross-fitted too if there are groups
