@@ -99,7 +99,7 @@ def test_an_estimators_own_predictions_of_unseen_rows_will_do(estimator, tmp_pat
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"cv": "own"}, TypeError, "cv='own' expected .* got MaxMarginIntervalTree. Set cv to the number of folds"),
+        ({"cv": "own"}, TypeError, "estimator: expected .* got MaxMarginIntervalTree. Set cv to the number of folds"),
         ({"cv": "oob"}, ValueError, "cv: expected folds or 'own', got 'oob'"),
         ({"neighbors": 0}, ValueError, "neighbors: expected None or a share > 0 and <= 1, got 0"),
         ({"neighbors": "all"}, TypeError, "neighbors: expected None or a share"),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
     IntervalRegressorMixin,
@@ -21,11 +21,11 @@ from marginwood._base import (
     check_outer_features,
     check_rows,
     copy_feature_names,
-    targets_for,
 )
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._predictive import DistributionMixin
 from marginwood._support.checks import check_model, check_number
+from marginwood._tuning.teacher import fit_with_unseen
 from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
 from marginwood.intervals import FloatArray, IntArray, check_intervals
@@ -33,8 +33,6 @@ from marginwood.intervals import FloatArray, IntArray, check_intervals
 __all__ = ["DistributionalIntervalRegressor"]
 
 OWN = "own"
-# Where estimators of the package keep their predictions of training rows by models that have not seen them.
-UNSEEN = ("oof_prediction_", "oob_prediction_")
 MOST_CENTRES = 32
 # Fewer rows leave a distribution too rough, and more make it less local without being needed.
 FEWEST_NEIGHBORS = 50
@@ -144,8 +142,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
             check_number("neighbors", self.neighbors, "None or a share > 0 and <= 1", lambda share: 0 < share <= 1)
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
-        model = self._fit_estimator(rows, sample_weight, groups)
-        prediction = _find_unseen(model)
+        model, prediction = self._fit_estimator(rows, sample_weight, groups)
         known = ~np.isnan(prediction) & rows.is_informative
         if not known.any():
             raise ValueError("estimator: no informative row has a prediction by a model that has not seen it.")
@@ -167,22 +164,20 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         self.estimator_ = model
         return self
 
-    def _fit_estimator(self, rows: Rows, sample_weight: Any, groups: Any) -> Any:
-        """A fitted model that has predictions of the training rows by models that have not seen them."""
+    def _fit_estimator(self, rows: Rows, sample_weight: Any, groups: Any) -> tuple[Any, FloatArray]:
+        """A fitted model, and its predictions of the training rows by models that have not seen them."""
         if not isinstance(self.cv, str):
             model = CrossFittedIntervalRegressor(self.estimator, cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose)
             model.fit(rows.X, rows.intervals, sample_weight, groups)
             copy_feature_names(self, model)
-            return model
+            return model, model.oof_prediction_
         if self.cv != OWN:
             raise ValueError(f"cv: expected folds or {OWN!r}, got {self.cv!r}.")
-        model = clone(self.estimator)
-        if "oob_score" in model.get_params(deep=False):
-            model.set_params(oob_score=True)
-        options = {} if sample_weight is None else {"sample_weight": rows.weight}
-        if groups is not None and has_fit_parameter(model, "groups"):
-            options["groups"] = groups
-        return model.fit(rows.X, targets_for(model, rows.intervals), **options)
+        otherwise = " Set cv to the number of folds instead."
+        weighted = sample_weight is not None
+        return fit_with_unseen(
+            "estimator", self.estimator, rows.X, rows, weighted=weighted, groups=groups, otherwise=otherwise
+        )
 
     @property
     def residual_distribution_(self) -> IntervalDistribution:
@@ -238,17 +233,6 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
-
-
-def _find_unseen(model: Any) -> FloatArray:
-    """The predictions of the training rows by models that have not seen them."""
-    for name in UNSEEN:
-        if hasattr(model, name):
-            return getattr(model, name)
-    raise TypeError(
-        f"estimator: cv={OWN!r} expected one that has {' or '.join(UNSEEN)} once it is fitted, such as a forest or an "
-        f"IntervalSuperLearner, got {type(model).__name__}. Set cv to the number of folds instead."
-    )
 
 
 def _choose_centres(prediction: FloatArray) -> FloatArray:

@@ -14,7 +14,6 @@ Distances that count all features alike hide a signal in few of many features. S
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -28,13 +27,12 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import BLOCK, IntervalRegressorMixin, Rows, all_or_nothing, check_rows, units_of
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
+from marginwood._linear.relevance import RelevantRows
 from marginwood._paths import ModelPath
 from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import check_count, check_not_negative, check_number, check_positive, check_share
-from marginwood._trees.boosting import MARGIN
-from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.intervals import FloatArray
-from marginwood.losses import breakpoints, check_loss, optimal_constant, quartile_distance
+from marginwood.losses import breakpoints, check_loss, optimal_constant
 
 __all__ = ["KernelIntervalRegression", "check_alpha"]
 
@@ -43,46 +41,6 @@ LEAST_STEP = 1e-4
 LEAST_ALPHA = 1e-12  # with less, rounding decides
 # Directions of the kernel's space whose share is less are rounding.
 LEAST_SHARE = 1e-10
-N_TREES = 50
-MOST_DRAWN = 1000  # rows of a tree that asks which features matter
-LEAST_RELEVANCE = 1e-3  # of the greatest
-
-
-class RelevantRows:
-    """Informative rows, and how much their features matter, which is found when it is first asked for."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows.informative()
-        self._lock = threading.Lock()
-        self._importances: FloatArray | None = None
-
-    def scales(self, power: float) -> FloatArray:
-        """What to multiply standardised features by; the mean of the squares is 1."""
-        n_features = self.rows.X.shape[1]
-        if power == 0:
-            return np.ones(n_features)
-        with self._lock:
-            if self._importances is None:
-                self._importances = self._ask_forest()
-        largest = self._importances.max()
-        if not largest > 0:
-            return np.ones(n_features)
-        squares = (self._importances / largest) ** power + LEAST_RELEVANCE
-        scales: FloatArray = np.sqrt(squares / squares.mean())
-        return scales
-
-    def _ask_forest(self) -> FloatArray:
-        """The importances of a forest that always draws the same."""
-        X, intervals, weight = self.rows
-        forest = MaxMarginIntervalForest(
-            N_TREES,
-            margin=MARGIN * quartile_distance(intervals),
-            max_features=None,
-            min_samples_leaf=3,
-            max_samples=min(1.0, MOST_DRAWN / len(X)),
-            random_state=0,
-        )
-        return forest.fit(X, intervals, sample_weight=weight).feature_importances_
 
 
 class _Point(NamedTuple):

@@ -116,12 +116,13 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         points = self._make_points(rows, seed)
         splits = self._split(rows, groups)
         weighted = sample_weight is not None
-        folds = [Fold(rows, train, test, scorer, weighted=weighted) for train, test in splits]
+        taught = self._teach(X, rows, groups, weighted=weighted)
+        folds = [Fold(taught, rows, train, test, scorer, weighted=weighted) for train, test in splits]
         if not splits:
             folds = [OutOfBag(rows, scorer, weighted=weighted)]
         if points[0].values is None:
-            folds = [Whole(rows), *folds]
-        with self._open_journal(rows, splits, seed) as journal:
+            folds = [Whole(taught), *folds]
+        with self._open_journal(rows, taught, splits, seed) as journal:
             paths = run_pieces(points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
         self.n_splits_ = len(splits) or 1
         self.cv_results_, complexity = tabulate(points, paths, len(folds))
@@ -136,7 +137,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             for name, column in self.cv_results_.items()
             if name.startswith("param_")
         }
-        self.best_estimator_ = self._refit(points[0].estimator, rows)
+        self.best_estimator_ = self._refit(points[0].estimator, taught)
         return self
 
     def _check_features(self, X: Any, *, reset: bool = False) -> FloatArray:
@@ -145,6 +146,10 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
         """The rows of each fold; none if every row is scored by the trees that did not draw it."""
         return split_rows(rows, self.cv, groups)
+
+    def _teach(self, X: Any, rows: Rows, groups: Any, *, weighted: bool) -> Rows:  # noqa: ARG002 (for who has a teacher)
+        """The rows as models learn them; they are scored as they are."""
+        return rows
 
     def _make_seed(self) -> int | None:
         """One seed for all candidates, which then differ by their parameters alone."""
@@ -156,12 +161,14 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    def _open_journal(self, rows: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
+    def _open_journal(self, rows: Rows, taught: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
         header: dict[str, Any] = {"estimator": type(self).__name__}
         header |= {name: digest(array) for name, array in zip(("X", "y", "sample_weight"), rows, strict=True)}
+        if taught is not rows:
+            header["labels"] = digest(taught.intervals)
         header["cv"] = digest(*(part for split in splits for part in split)) if splits else "oob"
         for name, value in self.get_params(deep=False).items():
             if name not in NOT_IN_JOURNAL:

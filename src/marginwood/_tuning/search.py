@@ -50,10 +50,15 @@ class ScoredPath(NamedTuple):
 class Fold:
     """Rows to train on and rows to score, all of positive weight; threads may share it.
 
+    Both are among the same rows; those to train on may have been taught other labels.
+
     What all points share, such as sorted features, is prepared on first use and lives until `release`.
     """
 
-    def __init__(self, rows: Rows, train: IntArray, test: IntArray, scorer: Any, *, weighted: bool) -> None:
+    def __init__(
+        self, taught: Rows, rows: Rows, train: IntArray, test: IntArray, scorer: Any, *, weighted: bool
+    ) -> None:
+        self._taught = taught
         self._rows = rows
         self._train = train
         self._test = test
@@ -70,7 +75,7 @@ class Fold:
         """Fit the path of a point and score its models."""
         with self._lock:
             if self._prepared is None:
-                self._prepared = point.estimator._prepare(self._rows.take(self._train))
+                self._prepared = point.estimator._prepare(self._taught.take(self._train))
             prepared = self._prepared
         path = point.estimator._fit_path(prepared, point.values)
         return ScoredPath(path.values, path.complexity, self._scores(path))
@@ -85,7 +90,7 @@ class Whole(Fold):
 
     def __init__(self, rows: Rows) -> None:
         none = np.empty(0, dtype=np.int64)
-        super().__init__(rows, np.flatnonzero(rows.weight), none, None, weighted=False)
+        super().__init__(rows, rows, np.flatnonzero(rows.weight), none, None, weighted=False)
 
     def _scores(self, path: Any) -> FloatArray:  # noqa: ARG002 (a fold without test rows)
         return np.empty(0)
@@ -96,7 +101,7 @@ class OutOfBag(Fold):
 
     def __init__(self, rows: Rows, scorer: Any, *, weighted: bool) -> None:
         every = np.arange(len(rows.X))
-        super().__init__(rows, every, every, scorer, weighted=weighted)
+        super().__init__(rows, rows, every, every, scorer, weighted=weighted)
 
     def _scores(self, path: Any) -> FloatArray:
         scores: FloatArray = path.oob_scores(self._rows, self._scorer, weighted=self._weighted)

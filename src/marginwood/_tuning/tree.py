@@ -12,13 +12,14 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
-from marginwood._support.checks import check_each, check_not_negative
+from marginwood._support.checks import check_each, check_not_negative, check_share
 from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
 from marginwood._tuning.selection import split_rows
 from marginwood._tuning.splitters import RepeatedCensoringStratifiedKFold
+from marginwood._tuning.teacher import fit_with_unseen, teach
 from marginwood.intervals import IntArray
 
 __all__ = ["MaxMarginIntervalTreeCV"]
@@ -34,11 +35,17 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
 
     Parameters
     ----------
+    teacher : estimator, default=None
+        A better model that the tree learns from: an `IntervalSuperLearner`, a forest, a `CrossFittedIntervalRegressor`
+        of any other, or whatever has `oof_prediction_` or `oob_prediction_` once it is fitted. None for no teacher.
+    teacher_share : float, default=0.8
+        With a teacher, the label of a row is the mean of what it predicts of the row without having seen it, which has
+        this weight, and of the number nearest to that in the row's interval.
     losses : sequence of {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
         Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
-        ``lower == upper`` have no margin.
+        ``lower == upper`` have no margin, so with a teacher there is none.
     n_margins : int, default=7
         Number of margins if they are "auto".
     anchors : sequence of float, default=(0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -110,6 +117,10 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     -----
     Trees, their pruning and the averages over test rows use the sample weights. Ctrl-C stops the fit at once.
 
+    A tree that has a teacher is nearer to the truth where labels are noisy or few, and as a rule larger. Its labels are
+    numbers, so the ranges of equally good values in its leaves are numbers, too. The folds are scored by the intervals,
+    but the teacher has seen all rows, so scores are slightly too good.
+
     Examples
     --------
     >>> import numpy as np
@@ -123,6 +134,13 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     >>> model.predict([[3.0], [30.0]]).tolist()
     [0.0, 5.0]
 
+    A tree that learns from a forest:
+
+    >>> from marginwood import MaxMarginIntervalForest
+    >>> taught = MaxMarginIntervalTreeCV(teacher=MaxMarginIntervalForest(random_state=0)).fit(X, y)
+    >>> taught.predict([[3.0], [30.0]]).round(1).tolist()
+    [0.0, 5.0]
+
     Nested cross-validation, to tell how good the whole procedure is:
 
     >>> from sklearn.model_selection import cross_val_score
@@ -133,6 +151,8 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     def __init__(
         self,
         *,
+        teacher: Any = None,
+        teacher_share: float = 0.8,
         losses: Any = "squared_hinge",
         margins: Any = "auto",
         n_margins: int = 7,
@@ -153,6 +173,8 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         verbose: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
+        self.teacher = teacher
+        self.teacher_share = teacher_share
         self.losses = losses
         self.margins = margins
         self.n_margins = n_margins
@@ -180,6 +202,13 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         is_repeated = self.cv is None and groups is None
         return split_rows(rows, RepeatedCensoringStratifiedKFold(random_state=0) if is_repeated else self.cv, groups)
 
+    def _teach(self, X: Any, rows: Rows, groups: Any, *, weighted: bool) -> Rows:
+        if self.teacher is None:
+            return rows
+        check_share("teacher_share", self.teacher_share)
+        _, opinion = fit_with_unseen("teacher", self.teacher, X, rows, weighted=weighted, groups=groups)
+        return teach(rows, opinion, float(self.teacher_share))
+
     def _refit_params(self) -> dict[str, Any]:
         return {"n_jobs": self.n_jobs}
 
@@ -197,7 +226,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         # Anchors vary fastest: the tree of one loss and margin is grown once for all of them.
         axes: dict[str, list[Any]] = {
             "loss": self._check_losses(),
-            "margin": self._check_margins(rows),
+            "margin": self._check_margins(rows) if self.teacher is None else [0.0],
             "anchor": check_each("anchors", self.anchors, check_not_negative),
         }
         return self._make_grid(tree, axes)

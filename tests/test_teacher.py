@@ -1,0 +1,179 @@
+"""Trees that learn from a better model."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from marginwood import (
+    CensoringStratifiedKFold,
+    CrossFittedIntervalRegressor,
+    IntervalDummyRegressor,
+    IntervalSuperLearner,
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
+    export_text,
+    load,
+    save,
+)
+from marginwood._base import Rows
+from marginwood._tuning.teacher import teach
+from marginwood.datasets import make_sine
+from marginwood.losses import hinge_loss
+
+X, Y = make_sine(80, 3, random_state=0)
+X_NEW, Y_NEW = make_sine(1000, 3, random_state=1)
+WEIGHTS = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+FOREST = MaxMarginIntervalForest(30, max_features=None, min_samples_leaf=3, random_state=0)
+BOOSTER = MaxMarginIntervalBoosting(margin=0.3, random_state=0)
+MIXTURE = IntervalSuperLearner([("constant", IntervalDummyRegressor()), ("forest", FOREST)], cv=3, random_state=0)
+
+
+class Teacher(BaseEstimator):
+    """Remembers how it was fitted, and has opinions that are given."""
+
+    seen: tuple = ()
+
+    def __init__(self, opinion=None):
+        self.opinion = opinion
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        Teacher.seen = (X, y, sample_weight, groups)
+        self.oof_prediction_ = y[:, 0] if self.opinion is None else np.asarray(self.opinion)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+    def __sklearn_tags__(self):
+        return MaxMarginIntervalTree().__sklearn_tags__()
+
+
+def labels_of(opinion, share):
+    """The labels, one by one; intervals where there is no opinion, or nothing is known."""
+    labels = np.empty((len(Y), 2))
+    for row, (guess, (lower, upper)) in enumerate(zip(opinion, Y, strict=True)):
+        if np.isnan(guess) or np.isinf([lower, upper]).all():
+            labels[row] = lower, upper
+        else:
+            nearest = min(max(guess, lower), upper)
+            labels[row] = (1 - share) * nearest + share * guess
+    return labels
+
+
+def learn(**parameters):
+    return MaxMarginIntervalTreeCV(**{"cv": 3, "anchors": (0.0, 1.0)} | parameters)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_labels_lie_between_the_opinion_and_the_interval(share):
+    opinion = np.random.default_rng(0).normal(size=len(Y))
+    opinion[::7] = np.nan
+    taught = teach(Rows(X, Y, np.ones(len(Y))), opinion, share).intervals
+    np.testing.assert_allclose(taught, labels_of(opinion, share))
+    inside = hinge_loss(Y, opinion) == 0
+    np.testing.assert_allclose(taught[inside, 0], opinion[inside])
+
+
+def test_rows_that_carry_no_information_learn_nothing():
+    intervals = np.vstack([Y[:5], [[-np.inf, np.inf]]])
+    weight = np.array([1.0, 1, 0, 1, 1, 1])
+    taught = teach(Rows(X[:6], intervals, weight), np.full(6, 0.5), 0.8).intervals
+    np.testing.assert_array_equal(taught[[2, 5]], intervals[[2, 5]])
+
+
+def test_the_tree_is_grown_from_the_labels_and_scored_by_the_intervals():
+    search = learn(teacher=FOREST, teacher_share=0.7, max_depth=3).fit(X, Y)
+    opinion = clone(FOREST).set_params(oob_score=True).fit(X, Y).oob_prediction_
+    labels = labels_of(opinion, 0.7)
+    assert search.best_params_["margin"] == 0.0
+    own = MaxMarginIntervalTree(max_depth=3, **search.best_params_)
+    np.testing.assert_array_equal(clone(own).fit(X, labels).predict(X_NEW), search.predict(X_NEW))
+    for fold, (train, test) in enumerate(CensoringStratifiedKFold(3).split(X, Y)):
+        prediction = clone(own).fit(X[train], labels[train]).predict(X[test])
+        score = search.cv_results_[f"split{fold}_test_score"][search.best_index_]
+        assert score == pytest.approx(-hinge_loss(Y[test], prediction).mean())
+
+
+@pytest.mark.parametrize(
+    "teacher", [FOREST, MIXTURE, CrossFittedIntervalRegressor(MaxMarginIntervalBoosting(margin=0.3, random_state=0))]
+)
+def test_a_taught_tree_is_nearer_to_the_truth(teacher):
+    plain = MaxMarginIntervalTreeCV().fit(X, Y)
+    taught = MaxMarginIntervalTreeCV(teacher=teacher).fit(X, Y)
+    assert taught.score(X_NEW, Y_NEW) > plain.score(X_NEW, Y_NEW) + 0.01
+
+
+def test_weights_groups_and_frames_reach_the_teacher():
+    groups = np.arange(len(X)) // 10
+    learn(teacher=Teacher()).fit(X, Y, WEIGHTS, groups)
+    given, labels, weight, found = Teacher.seen
+    assert given is X
+    np.testing.assert_array_equal(labels, Y)
+    np.testing.assert_array_equal(weight, WEIGHTS)
+    np.testing.assert_array_equal(found, groups)
+    learn(teacher=Teacher()).fit(X, Y)
+    assert Teacher.seen[2:] == (None, None)
+
+
+def test_categories_and_missing_values_are_taught():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(np.where(X[:, 1] > 0, "a", "b"))})
+    frame.loc[::9, "x"] = np.nan
+    search = learn(teacher=MIXTURE).fit(frame, Y)
+    assert search.score(frame, Y) > 0.7
+    assert "kind" in search.feature_names_in_
+
+
+def test_threads_change_nothing(tmp_path):
+    one = learn(teacher=FOREST, max_features=1, random_state=0).fit(X, Y)
+    two = learn(teacher=FOREST, max_features=1, random_state=0, n_jobs=2, checkpoint=tmp_path / "log").fit(X, Y)
+    np.testing.assert_array_equal(one.predict(X_NEW), two.predict(X_NEW))
+    assert one.best_score_ == two.best_score_
+
+
+def test_a_checkpoint_belongs_to_what_the_teacher_said(tmp_path):
+    learn(teacher=FOREST, checkpoint=tmp_path / "log").fit(X, Y)
+    n_pieces = (tmp_path / "log").read_text().count('"point"')
+    learn(teacher=FOREST, checkpoint=tmp_path / "log").fit(X, Y)
+    assert (tmp_path / "log").read_text().count('"point"') == n_pieces
+    with pytest.raises(ValueError, match=r"checkpoint: .*labels"):
+        learn(teacher=Teacher(np.zeros(len(X))), checkpoint=tmp_path / "log").fit(X, Y)
+
+
+def test_it_is_a_tree_like_any_other(tmp_path):
+    search = learn(teacher=FOREST, max_leaf_nodes=4).fit(X, Y)
+    assert export_text(search).count("samples") == 4
+    save(search, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X_NEW), search.predict(X_NEW))
+    assert loaded.teacher.get_params() == FOREST.get_params()
+    pipeline = make_pipeline(StandardScaler(), learn(teacher=FOREST))
+    assert cross_val_score(pipeline, X, Y, cv=CensoringStratifiedKFold(3)).mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"teacher": "forest"}, TypeError, "teacher: expected an estimator with fit and predict, got 'forest'"),
+        ({"teacher": MaxMarginIntervalForest}, TypeError, "teacher: .* call it"),
+        (
+            {"teacher": MaxMarginIntervalTree()},
+            TypeError,
+            "teacher: .*oof_prediction_ or oob_prediction_.*IntervalTree",
+        ),
+        (
+            {"teacher": FOREST, "teacher_share": 1.5},
+            ValueError,
+            "teacher_share: expected a number from 0 to 1, got 1.5",
+        ),
+        ({"teacher": Teacher(np.full(len(X), np.nan))}, ValueError, "teacher: no informative row has a prediction"),
+    ],
+)
+def test_a_wrong_teacher_is_named(parameters, error, message):
+    with pytest.raises(error, match=message):
+        learn(**parameters).fit(X, Y)
