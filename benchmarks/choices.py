@@ -12,9 +12,9 @@ rows. Printed is, for each candidate, the geometric mean over the sets of its er
   time; the first are its defaults.
 - ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left out at a time, more
   forests, and weights that see no margin; mixtures are scored on rows that neither models nor weights have seen.
-- ``python -m benchmarks.choices aft --data DIR``: no choice, but how `IntervalSuperLearner`, the tuned tree and forest
-  and the booster with its defaults compare with XGBoost's AFT models as docs/paper.md tunes them, on rows that none of
-  them has seen.
+- ``python -m benchmarks.choices aft --data DIR``: no choice, but how `IntervalSuperLearner`, the tuned tree with and
+  without it as a teacher, a linear model, the tuned forest and the booster with its defaults compare with XGBoost's AFT
+  models as docs/paper.md tunes them, on rows that none of them has seen.
 - ``python -m benchmarks.choices xgb --data DIR``: parameters of `XGBIntervalRegressor`; the first are XGBoost's own.
 """
 
@@ -30,6 +30,7 @@ from sklearn.base import clone
 from benchmarks.paper.methods import METHODS
 from marginwood import (
     CrossFittedIntervalRegressor,
+    IntervalSuperLearner,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTreeCV,
@@ -65,6 +66,8 @@ TREES = {
     "dealt out once, 21 margins": {"cv": 5, "n_margins": 21},
     "no anchors": {"anchors": (0.0,)},
     "one standard error": {"selection": "1se"},
+    "taught": {"teacher": IntervalSuperLearner(random_state=0)},
+    "taught, half of the weight": {"teacher": IntervalSuperLearner(random_state=0), "teacher_share": 0.5},
     "many candidates": {"cv": 10, "losses": LOSSES, "n_margins": 21, "anchors": (0.0, 1.0, 3.0, 10.0)},
 }
 FORESTS = {
@@ -92,7 +95,16 @@ BOOSTING = (
     {"loss": "linear_hinge"},
 )
 FOREST_MARGIN = 0.5  # of the same distance
-AGAINST_AFT = ("AFT normal", "AFT logistic", "super learner", "MMIT", "forest", "boosting, defaults")
+AGAINST_AFT = (
+    "AFT normal",
+    "AFT logistic",
+    "super learner",
+    "MMIT, taught",
+    "MMIT",
+    "L1-Linear",
+    "forest",
+    "boosting, defaults",
+)
 LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
 

@@ -3,7 +3,8 @@
 Methods of the paper choose by 10-fold cross-validation of the interval MSE; boosters by five folds, because each of
 their candidates takes as long as many trees; the forest by its out-of-bag rows. The forest chooses among 16
 candidates, every booster among 32 and the number of rounds. "MMIT" is the tree as this package tunes it, which chooses
-its anchor as well; it, "boosting, defaults" and "super learner" are what a user gets who sets nothing.
+its anchor as well; it, "boosting, defaults" and "super learner" are what a user gets who sets nothing. "MMIT, taught"
+is such a tree whose teacher is such a super learner.
 """
 
 from collections.abc import Callable
@@ -75,6 +76,10 @@ def _tree(X, y, X_test, **settings):
     return _tuned_tree(MaxMarginIntervalTreeCV(**settings), X, y, X_test)
 
 
+def _taught_tree(X, y, X_test):
+    return _tree(X, y, X_test, teacher=IntervalSuperLearner(random_state=0))
+
+
 def _tuned_tree(search, X, y, X_test):
     search.fit(X, y)
     return search.predict(X_test), {**search.best_params_, "n_leaves": search.get_n_leaves()}
@@ -111,6 +116,7 @@ METHODS = {
     "MMIT-L": Method("paper", _tree, {"losses": "linear_hinge", "anchors": (0.0,), **PROTOCOL}),
     "MMIT-S": Method("paper", _tree, {"losses": "squared_hinge", "anchors": (0.0,), **PROTOCOL}),
     "MMIT": Method("ours", _tree, {}),
+    "MMIT, taught": Method("ours", _taught_tree, {}),
     "super learner": Method("ours", _super_learner, {}),
     "boosting, defaults": Method("ours", _boosting, {}),
     "forest": Method(

@@ -8,7 +8,7 @@ from benchmarks.paper import statistics
 from benchmarks.paper.accuracy import by_data_set
 
 REFERENCE = "Constant"
-COMPARED = ("super learner", "MMIT")
+COMPARED = ("super learner", "MMIT, taught", "MMIT")
 OUTSIDE = ("AFT logistic", "AFT normal")
 LEAST = 1e-3  # of the constant's error, added before geometric means, because some errors are nearly 0
 PAIRED = ("method", "against", "better", "worse", "p (Wilcoxon)")
