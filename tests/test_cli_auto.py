@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 import marginwood
 from marginwood import IntervalDummyRegressor, L1IntervalRegression, MaxMarginIntervalForest, MaxMarginIntervalTree
@@ -28,15 +29,20 @@ def table(tmp_path_factory):
 
 
 @pytest.fixture
-def train(call, table, tmp_path, monkeypatch):
-    """Train a mixture of four small models by a command; its file and what was logged."""
-    small = [
+def small(monkeypatch):
+    """A library of four small models."""
+    models = [
         ("constant", IntervalDummyRegressor()),
         ("tree", MaxMarginIntervalTree(max_depth=3, margin=0.1)),
         ("forest", MaxMarginIntervalForest(10, min_samples_leaf=3)),
         ("linear", L1IntervalRegression(alpha=0.1)),
     ]
-    monkeypatch.setattr(superlearner, "auto_models", lambda *_: small)
+    monkeypatch.setattr(superlearner, "auto_models", lambda *_: models)
+
+
+@pytest.fixture
+def train(call, table, tmp_path, small):  # noqa: ARG001 (what is trained)
+    """Train a mixture of the small models by a command; its file and what was logged."""
 
     def run(verb, *options):
         path = tmp_path / "model.mw"
@@ -108,6 +114,22 @@ def test_a_time_limit_goes_to_the_mixture_and_to_no_other_model(call, train, tab
     assert code == 2
     assert "--time-limit cannot be set for this command with --model tree" in log
     assert call(*words, "0", "--model", "auto")[0] == 2
+
+
+@pytest.mark.parametrize("options", [(), ("--log",)])
+@pytest.mark.usefixtures("small")
+def test_a_tree_learns_from_the_mixture(call, table, tmp_path, options):
+    path = tmp_path / "tree.mw"
+    words = ("tune", table, *TARGET, "--out", path, "--cv", "3", "--teacher")
+    code, _, log = call(*words, "auto", "--seed", "1", *options)
+    assert code == 0, log
+    model = marginwood.load(path)
+    tree = getattr(model, "regressor_", model)
+    assert (type(tree.teacher).__name__, tree.teacher.random_state) == ("IntervalSuperLearner", 1)
+    np.testing.assert_array_equal(model.predict(FRAME), clone(model).fit(FRAME, Y).predict(FRAME))
+    code, _, log = call(*words, "forest", "--model", "linear")
+    assert code == 2
+    assert "--teacher cannot be set for this command with --model linear" in log
 
 
 @pytest.mark.parametrize(("verb", "options"), [("fit", ()), ("tune", ("--log", "--cv", "3"))])

@@ -35,6 +35,7 @@ from marginwood.xgb import XGBIntervalRegressor
 
 __all__ = [
     "MODELS",
+    "NEUTRAL",
     "N_FOLDS",
     "add_model",
     "add_wrappers",

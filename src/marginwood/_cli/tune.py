@@ -3,7 +3,7 @@
 A tree chooses its loss, margin and pruning, boosting its margin and stages, and a linear model its penalty, by
 cross-validation; a forest chooses its loss and margin by out-of-bag error; xgb stops when rows held out get no better;
 auto weighs all of them, and curves weighs distributions that linear models and forests predict. What is set is not
-searched.
+searched. A tree with a teacher learns from what a forest, or auto, predicts of rows that it has not seen.
 
 Example:
   marginwood tune train.csv --lower low --upper high --cv 10 --selection 1se --n-jobs -1 --out tree.mw
@@ -22,6 +22,7 @@ from marginwood._cli.data import add_categories, add_data, add_features, add_row
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import (
     N_FOLDS,
+    NEUTRAL,
     add_model,
     add_wrappers,
     check_groups,
@@ -29,6 +30,7 @@ from marginwood._cli.models import (
     fit_model,
     given_options,
     inner_verbosity,
+    make_model,
     make_tuned,
     takes_folds,
     wrap,
@@ -36,6 +38,8 @@ from marginwood._cli.models import (
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 from marginwood.metrics import SCORERS
+
+TEACHERS = ("forest", "auto")  # models that have predictions of rows that they have not seen
 
 log = logging.getLogger("marginwood")
 
@@ -51,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuning.add_argument("--selection", choices=["min", "1se"], help="least error, or the simplest model near it")
     tuning.add_argument("--scoring", choices=list(SCORERS), help="what to maximise (default: minus the interval MSE)")
     tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")
+    tuning.add_argument("--teacher", choices=TEACHERS, help="a better model that a tree learns from")
     add_target(parser)
     add_features(parser)
     add_categories(parser)
@@ -69,6 +74,9 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError(f"--groups cannot be set for --model {args.model}, which has no folds")
     if args.groups:
         chosen["cv"] = cv
+    if args.teacher:
+        drawn = {name: value for name, value in given_options(args).items() if name in NEUTRAL}
+        chosen["teacher"] = make_model(args.teacher, drawn, verbose=inner_verbosity(args))
     model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args)), args, cv)
     check_place(args.out)
     data = read_data(args, model)
