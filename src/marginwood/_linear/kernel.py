@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg.lapack import dposv
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
@@ -108,11 +108,17 @@ class _Problem(NamedTuple):
         if not len(rows):
             return np.zeros_like(point.weights), point.intercept
         ends = np.where(below[rows], self.lower[rows], 0.0) + np.where(above[rows], self.upper[rows], 0.0)
-        design = np.column_stack([np.ones(len(rows)), self.design[rows]])
-        matrix = design.T @ (active[rows, np.newaxis] * design)
+        roots = np.sqrt(active[rows])
+        design = np.empty((len(rows), self.design.shape[1] + 1))
+        design[:, 0] = roots
+        np.multiply(self.design[rows], roots[:, np.newaxis], out=design[:, 1:])
+        matrix = design.T @ design  # of an array and itself the BLAS computes one half
         diagonal = np.arange(1, len(matrix))
         matrix[diagonal, diagonal] += alpha
-        found = solve(matrix, design.T @ (self.weight[rows] * ends), assume_a="pos")
+        target = design.T @ (self.weight[rows] * ends / roots)
+        _, found, info = dposv(matrix, target, overwrite_a=True)
+        if info:
+            raise np.linalg.LinAlgError("the penalty is too small for these features: rounding decides. Raise alpha.")
         return found[1:], float(found[0])
 
 
