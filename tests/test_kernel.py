@@ -140,6 +140,11 @@ def test_constant_and_repeated_features_do_no_harm():
     model = KernelIntervalRegression(margin=0.2, length_scale=1.0).fit(X[:, :1], Y)
     wide = KernelIntervalRegression(margin=0.2, length_scale=1.0).fit(np.column_stack([X[:, :1]] * 2), Y)
     np.testing.assert_allclose(wide.predict(np.column_stack([X[:, :1]] * 2)), model.predict(X[:, :1]), atol=1e-6)
+    constants = np.column_stack([X[:, :1], np.ones((len(X), 20))])
+    for relevance in (0.0, 1.0):
+        alone = clone(model).set_params(relevance=relevance).fit(X[:, :1], Y)
+        beside = clone(alone).fit(constants, Y)
+        np.testing.assert_allclose(beside.predict(constants), alone.predict(X[:, :1]), atol=1e-6)
     flat = KernelIntervalRegression().fit(np.zeros((len(X), 2)), Y)
     np.testing.assert_allclose(flat.predict(np.zeros((1, 2))), optimal_constant(Y).value, atol=1e-6)
 
@@ -231,6 +236,7 @@ def test_models_survive_a_file(tmp_path):
         ({"alpha": 0.0}, "alpha: expected a number >= 1e-12, got 0.0"),
         ({"length_scale": 0.0}, "length_scale: expected a finite number > 0, got 0.0"),
         ({"relevance": -1.0}, "relevance: expected a number >= 0, got -1.0"),
+        ({"additivity": -0.1}, "additivity: expected a number from 0 to 1, got -0.1"),
         ({"n_components": 0}, "n_components: expected an integer >= 1, got 0"),
         ({"margin": -1.0}, "margin: expected a number >= 0"),
     ],

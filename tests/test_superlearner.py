@@ -340,7 +340,8 @@ def test_the_library_follows_the_number_of_rows_and_features():
     small = dict(auto_models(intervals, 1, 1, None))
     assert not {"linear", "tree", "boosting-linear", "boosting-third"} & set(small)
     assert not kernels & set(small)
-    assert kernels - set(dict(auto_models(intervals, 1, 100, None))) == {"kernel-additive"}
+    for n_features, n_rows in ((1, 100), (50, 5000)):
+        assert kernels - set(dict(auto_models(intervals, n_features, n_rows, None))) == {"kernel-additive"}
     assert small["boosting"].margin == 1.0
     assert dict(auto_models(intervals, 3, 100, 4))["linear"].cv.get_n_splits() == 4
 

@@ -1,8 +1,11 @@
 """Trees that learn from a better model."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -82,7 +85,7 @@ def test_labels_lie_between_the_opinion_and_the_interval(share):
 def test_rows_that_carry_no_information_learn_nothing():
     intervals = np.vstack([Y[:5], [[-np.inf, np.inf]]])
     weight = np.array([1.0, 1, 0, 1, 1, 1])
-    taught = teach(Rows(X[:6], intervals, weight), np.full(6, 0.5), 0.8).intervals
+    taught = teach(Rows(X[:6], intervals, weight), np.array([0.5] * 5 + [-np.inf]), 1.0).intervals
     np.testing.assert_array_equal(taught[[2, 5]], intervals[[2, 5]])
 
 
@@ -108,7 +111,7 @@ def test_a_taught_tree_is_nearer_to_the_truth(teacher):
     assert taught.score(X_NEW, Y_NEW) > plain.score(X_NEW, Y_NEW) + 0.01
 
 
-def test_weights_groups_and_frames_reach_the_teacher():
+def test_rows_weights_and_groups_reach_the_teacher():
     groups = np.arange(len(X)) // 10
     learn(teacher=Teacher()).fit(X, Y, WEIGHTS, groups)
     given, labels, weight, found = Teacher.seen
@@ -125,8 +128,9 @@ def test_categories_and_missing_values_are_taught():
     frame = pd.DataFrame({"x": X[:, 0], "kind": pd.Categorical(np.where(X[:, 1] > 0, "a", "b"))})
     frame.loc[::9, "x"] = np.nan
     search = learn(teacher=MIXTURE).fit(frame, Y)
-    assert search.score(frame, Y) > 0.7
-    assert "kind" in search.feature_names_in_
+    labels = labels_of(clone(MIXTURE).fit(frame, Y).oof_prediction_, 0.8)
+    own = MaxMarginIntervalTree(**search.best_params_).fit(frame, labels)
+    np.testing.assert_array_equal(search.predict(frame), own.predict(frame))
 
 
 def test_threads_change_nothing(tmp_path):
@@ -139,7 +143,7 @@ def test_threads_change_nothing(tmp_path):
 def test_a_checkpoint_belongs_to_what_the_teacher_said(tmp_path):
     learn(teacher=FOREST, checkpoint=tmp_path / "log").fit(X, Y)
     n_pieces = (tmp_path / "log").read_text().count('"point"')
-    learn(teacher=FOREST, checkpoint=tmp_path / "log").fit(X, Y)
+    learn(teacher=clone(FOREST).set_params(n_jobs=2), checkpoint=tmp_path / "log").fit(X, Y)
     assert (tmp_path / "log").read_text().count('"point"') == n_pieces
     with pytest.raises(ValueError, match=r"checkpoint: .*labels"):
         learn(teacher=Teacher(np.zeros(len(X))), checkpoint=tmp_path / "log").fit(X, Y)
@@ -156,15 +160,49 @@ def test_it_is_a_tree_like_any_other(tmp_path):
     assert cross_val_score(pipeline, X, Y, cv=CensoringStratifiedKFold(3)).mean() > 0.5
 
 
+def test_groups_need_a_teacher_that_keeps_them_together():
+    groups = np.arange(len(X)) % 10
+    with pytest.raises(ValueError, match="teacher: MaxMarginIntervalForest knows no groups"):
+        learn(teacher=FOREST).fit(X, Y, groups=groups)
+    learn(teacher=CrossFittedIntervalRegressor(FOREST)).fit(X, Y, groups=groups)
+
+
+def test_a_forest_of_scikit_learn_is_no_teacher_unless_it_is_cross_fitted():
+    is_exact = np.isfinite(Y).all(axis=1)
+    exact = Y[is_exact].mean(axis=1)
+    foreign = RandomForestRegressor(30, random_state=0)
+    with pytest.raises(TypeError, match=r"teacher: .*got RandomForestRegressor. Wrap it in a CrossFitted"):
+        learn(teacher=foreign).fit(X[is_exact], exact)
+    taught = learn(teacher=CrossFittedIntervalRegressor(foreign)).fit(X[is_exact], exact)
+    assert taught.score(X[is_exact], exact) > 0.8
+
+
+def test_what_is_known_of_no_row_is_said_once():
+    intervals = np.where(np.arange(len(X))[:, np.newaxis] % 3, Y, [-np.inf, np.inf])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        learn(teacher=FOREST).fit(X, intervals)
+    assert len([warning for warning in found if str(warning.message).startswith("y: ")]) == 1
+
+
+def test_margins_of_rows_without_an_opinion_may_be_chosen():
+    opinion = np.full(len(X), np.nan)
+    opinion[:2] = 0.0
+    search = learn(teacher=Teacher(opinion), margins=(0.0, 0.2)).fit(X, Y)
+    assert set(search.cv_results_["param_margin"]) == {0.0, 0.2}
+    assert set(learn(teacher=Teacher(opinion)).fit(X, Y).cv_results_["param_margin"]) == {0.0}
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
         ({"teacher": "forest"}, TypeError, "teacher: expected an estimator with fit and predict, got 'forest'"),
         ({"teacher": MaxMarginIntervalForest}, TypeError, "teacher: .* call it"),
+        ({"teacher": MaxMarginIntervalTree()}, TypeError, "teacher: .*IntervalTree. Wrap it in a CrossFitted"),
         (
-            {"teacher": MaxMarginIntervalTree()},
-            TypeError,
-            "teacher: .*oof_prediction_ or oob_prediction_.*IntervalTree",
+            {"teacher": Teacher(np.zeros(3))},
+            ValueError,
+            r"teacher: expected 80 predictions .* shape \(3,\)",
         ),
         (
             {"teacher": FOREST, "teacher_share": 1.5},

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
         chosen["cv"] = cv
     if args.teacher:
         drawn = {name: value for name, value in given_options(args).items() if name in NEUTRAL}
-        chosen["teacher"] = make_model(args.teacher, drawn, verbose=inner_verbosity(args))
+        chosen["teacher"] = make_model(args.teacher, drawn, cv=cv, verbose=inner_verbosity(args))
     model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args)), args, cv)
     check_place(args.out)
     data = read_data(args, model)

@@ -144,8 +144,6 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         rows = check_rows(X, y, sample_weight)
         model, prediction = self._fit_estimator(rows, sample_weight, groups)
         known = ~np.isnan(prediction) & rows.is_informative
-        if not known.any():
-            raise ValueError("estimator: no informative row has a prediction by a model that has not seen it.")
         centres = prediction[known]
         residual = check_intervals(rows.intervals[known] - centres[:, np.newaxis], name="residuals")
         if self.neighbors is None:
@@ -173,7 +171,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
             return model, model.oof_prediction_
         if self.cv != OWN:
             raise ValueError(f"cv: expected folds or {OWN!r}, got {self.cv!r}.")
-        otherwise = " Set cv to the number of folds instead."
+        otherwise = "Set cv to the number of folds instead."
         weighted = sample_weight is not None
         return fit_with_unseen(
             "estimator", self.estimator, rows.X, rows, weighted=weighted, groups=groups, otherwise=otherwise

@@ -1,7 +1,8 @@
 """The models that a super learner weighs: those of the user, or a library that suits most data.
 
 The library is ordered by what a model costs with all its folds, roughly, the cheapest first: a short time is then well
-spent. At 4,000 rows forests take a third of a booster's time; the linear model is cheaper there, but not at 16,000. At
+spent. At 400 rows each smooth model takes longer than all others together. At 4,000 rows forests take a third of a
+booster's time; the linear model is cheaper there, but not at 16,000. At
 30,000 rows one thread takes 0.1 seconds for the small tree, 2 or 4 for a forest, 3 for XGBoost, 5 for a booster, 11 for
 the tuned tree and 60 to 80 for what holds a linear model; at 100,000 rows XGBoost takes a quarter of a forest's time.
 """
@@ -34,6 +35,7 @@ __all__ = ["auto_models", "check_models", "seeded"]
 
 NARROW_MARGIN = 0.1  # of the distance between the quartiles of the limits
 THIRD = 1 / 3
+MANY_CELLS = 200_000  # beyond, kernels that look at one feature after the other take longer than all others together
 MANY_ROWS = 10_000  # beyond, smooth models take longer than all others together
 FAST_ON_MANY = ("constant", "likelihood", "tree-small", "xgboost")
 SLOW_ON_MANY = ("tree", "linear", "boosting-linear")
@@ -57,12 +59,6 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
     if n_splits >= 2:
         models["tree"] = MaxMarginIntervalTreeCV(losses="squared_hinge", margins=(0.0, narrow, wide), cv=cv)
     models["boosting"] = MaxMarginIntervalBoosting(margin=wide)
-    if n_splits >= 2 and n_rows <= MANY_ROWS:
-        models["kernel"] = KernelIntervalRegressionCV(margins=(wide,), cv=cv)
-        # A margin beyond most intervals: their middles count rather than their ends.
-        models["kernel-middle"] = KernelIntervalRegressionCV(margins=(distance,), additivities=(0.0,), cv=cv)
-        if n_features > 1:
-            models["kernel-additive"] = KernelIntervalRegressionCV(margins=(wide,), additivities=(1.0,), cv=cv)
     if find_spec("xgboost"):
         models["xgboost"] = XGBIntervalRegressor(
             600,
@@ -81,6 +77,14 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
     models["boosting-depth2"] = MaxMarginIntervalBoosting(margin=narrow, max_depth=2)
     if n_features > 1:
         models["boosting-third"] = MaxMarginIntervalBoosting(margin=wide, max_features=THIRD)
+    if n_splits >= 2 and n_rows <= MANY_ROWS:
+        # A margin beyond most intervals: their middles count rather than their ends.
+        models["kernel-middle"] = KernelIntervalRegressionCV(margins=(distance,), additivities=(0.0,), cv=cv)
+        is_small = n_rows * n_features <= MANY_CELLS
+        additivity = 0.5 if is_small else 0.0
+        models["kernel"] = KernelIntervalRegressionCV(margins=(wide,), additivities=(additivity,), cv=cv)
+        if n_features > 1 and is_small:
+            models["kernel-additive"] = KernelIntervalRegressionCV(margins=(wide,), additivities=(1.0,), cv=cv)
     if n_rows > MANY_ROWS:
         models = _order_for_many_rows(models, wide)
     return list(models.items())

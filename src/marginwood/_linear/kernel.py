@@ -1,4 +1,4 @@
-"""A smooth model for interval labels: squared hinge loss with a margin in the space of a Gaussian kernel.
+"""A smooth model for interval labels: squared hinge loss with a margin in the space of Gaussian kernels.
 
 The prediction is a weighted sum of *bumps*, Gaussian functions of the distance to some training rows, the *landmarks*.
 Its *roughness* is its squared norm in the kernel's space. With all rows as landmarks that is kernel ridge regression,
@@ -31,7 +31,7 @@ from marginwood._linear.relevance import RelevantRows
 from marginwood._paths import ModelPath
 from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import check_count, check_not_negative, check_number, check_positive, check_share
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import breakpoints, check_loss, optimal_constant
 
 __all__ = ["KernelIntervalRegression", "check_alpha"]
@@ -116,9 +116,9 @@ class _Problem(NamedTuple):
         diagonal = np.arange(1, len(matrix))
         matrix[diagonal, diagonal] += alpha
         target = design.T @ (self.weight[rows] * ends / roots)
-        _, found, info = dposv(matrix, target, overwrite_a=True)
+        _, found, info = dposv(matrix.T, target, overwrite_a=True)  # it is symmetric, and LAPACK reads it by columns
         if info:
-            raise np.linalg.LinAlgError("the penalty is too small for these features: rounding decides. Raise alpha.")
+            raise np.linalg.LinAlgError(f"alpha={alpha:g} is too small for these rows: rounding decides. Raise it.")
         return found[1:], float(found[0])
 
 
@@ -276,7 +276,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         if len(landmarks) > n_landmarks:
             drawn = check_random_state(self.random_state).permutation(len(landmarks))[:n_landmarks]
             landmarks = landmarks[np.sort(drawn)]
-        shares, vectors = np.linalg.eigh(self._bumps(landmarks, landmarks))
+        shares, vectors = np.linalg.eigh(self._bumps(landmarks, landmarks, deviation))
         counts = shares > LEAST_SHARE * shares[-1]
         directions = vectors[:, counts] / np.sqrt(shares[counts])
         starts = breakpoints(rows.intervals, self.margin)
@@ -284,22 +284,24 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         scale = max(scale, LEAST_SCALE)
         best = optimal_constant(rows.intervals, margin=self.margin, sample_weight=rows.weight).value
         lower, upper = np.ascontiguousarray((starts - centre).T / scale)
-        problem = _Problem(self._bumps(Z, landmarks) @ directions, lower, upper, weight)
+        problem = _Problem(self._bumps(Z, landmarks, deviation) @ directions, lower, upper, weight)
         return _Task(problem, (best - centre) / scale, mean, deviation, landmarks, directions, centre, scale)
 
-    def _bumps(self, Z: FloatArray, landmarks: FloatArray) -> FloatArray:
+    def _bumps(self, Z: FloatArray, landmarks: FloatArray, deviation: FloatArray) -> FloatArray:
         """The bump of every landmark at every row of standardised features; it is 1 at the landmark itself."""
 
-        def gaussians(features: Any) -> FloatArray:
+        def gaussians(features: IntArray) -> FloatArray:
             distances = cdist(Z[:, features], landmarks[:, features], "sqeuclidean")
             return np.exp(distances / (-2 * self.length_scale**2 * len(features)))
 
-        n_features = Z.shape[1]
+        varying = np.flatnonzero(np.isfinite(deviation))
+        if not len(varying):
+            return np.ones((len(Z), len(landmarks)))
         bumps: FloatArray = np.zeros((len(Z), len(landmarks)))
         if self.additivity < 1:
-            bumps += (1 - self.additivity) * gaussians(range(n_features))
+            bumps += (1 - self.additivity) * gaussians(varying)
         if self.additivity > 0:
-            bumps += sum(gaussians([feature]) for feature in range(n_features)) * (self.additivity / n_features)
+            bumps += sum(map(gaussians, varying[:, np.newaxis])) * (self.additivity / len(varying))
         return bumps
 
     @staticmethod
@@ -331,7 +333,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         blocks = []
         for start in range(0, len(X), BLOCK):
             Z = _apply(X[start : start + BLOCK], self.mean_, self.deviation_)
-            blocks.append(self._bumps(Z, self.landmarks_) @ coefs.T)
+            blocks.append(self._bumps(Z, self.landmarks_, self.deviation_) @ coefs.T)
         return np.concatenate(blocks)
 
     def __sklearn_tags__(self) -> Tags:

@@ -28,7 +28,7 @@ class RelevantRows:
         self._importances: FloatArray | None = None
 
     def scales(self, power: float) -> FloatArray:
-        """What to multiply standardised features by; the mean of the squares is 1."""
+        """What to multiply standardised features by; the mean of the squares is 1 over those that vary."""
         n_features = self.rows.X.shape[1]
         if power == 0:
             return np.ones(n_features)
@@ -39,7 +39,8 @@ class RelevantRows:
         if not largest > 0:
             return np.ones(n_features)
         squares = (self._importances / largest) ** power + LEAST_RELEVANCE
-        scales: FloatArray = np.sqrt(squares / squares.mean())
+        is_varying = self.rows.X.min(axis=0) < self.rows.X.max(axis=0)
+        scales: FloatArray = np.sqrt(squares / squares[is_varying].mean())
         return scales
 
     def _ask_forest(self) -> FloatArray:

@@ -42,8 +42,8 @@ from marginwood.metrics._scorers import average_loss_of, get_scorer
 
 __all__ = ["EnsembleSearchCV", "SearchCV"]
 
-# Parameters of every search that change neither its candidates nor their scores, and two that the header has anyway.
-NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state")
+# Parameters of searches that change neither candidates nor their scores, and three that the header has in other words.
+NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state", "teacher")
 
 
 def _describe(value: Any) -> str:

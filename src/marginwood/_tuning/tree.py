@@ -36,8 +36,9 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     Parameters
     ----------
     teacher : estimator, default=None
-        A better model that the tree learns from: an `IntervalSuperLearner`, a forest, a `CrossFittedIntervalRegressor`
-        of any other, or whatever has `oof_prediction_` or `oob_prediction_` once it is fitted. None for no teacher.
+        A better model that the tree learns from: an `IntervalSuperLearner`, a `MaxMarginIntervalForest`, a
+        `CrossFittedIntervalRegressor` of any other, or whatever has `oof_prediction_` once it is fitted. It sees X as
+        it is given. None for no teacher.
     teacher_share : float, default=0.8
         With a teacher, the label of a row is the mean of what it predicts of the row without having seen it, which has
         this weight, and of the number nearest to that in the row's interval.
@@ -45,7 +46,7 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
         Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
-        ``lower == upper`` have no margin, so with a teacher there is none.
+        ``lower == upper`` have no margin. With a teacher labels are numbers, so "auto" is 0 alone.
     n_margins : int, default=7
         Number of margins if they are "auto".
     anchors : sequence of float, default=(0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -118,8 +119,9 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     Trees, their pruning and the averages over test rows use the sample weights. Ctrl-C stops the fit at once.
 
     A tree that has a teacher is nearer to the truth where labels are noisy or few, and as a rule larger. Its labels are
-    numbers, so the ranges of equally good values in its leaves are numbers, too. The folds are scored by the intervals,
-    but the teacher has seen all rows, so scores are slightly too good.
+    numbers, so the ranges of equally good values in its leaves are numbers, too. Its scores in `cv_results_` are too
+    good, because the teacher has seen all rows before they are dealt out: ask `cross_val_score` for honest ones. A
+    checkpoint keeps the scores of trees, not the teacher, which is trained again and needs a seed.
 
     Examples
     --------
@@ -226,10 +228,14 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
         # Anchors vary fastest: the tree of one loss and margin is grown once for all of them.
         axes: dict[str, list[Any]] = {
             "loss": self._check_losses(),
-            "margin": self._check_margins(rows) if self.teacher is None else [0.0],
+            "margin": self._check_margins(rows),
             "anchor": check_each("anchors", self.anchors, check_not_negative),
         }
         return self._make_grid(tree, axes)
+
+    def _check_margins(self, rows: Rows) -> list[float]:
+        is_auto = isinstance(self.margins, str) and self.margins == "auto"
+        return [0.0] if self.teacher is not None and is_auto else super()._check_margins(rows)
 
     @property
     def tree_(self) -> IntervalTree:  # type: ignore[override]
