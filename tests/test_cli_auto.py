@@ -132,6 +132,18 @@ def test_a_tree_learns_from_the_mixture(call, table, tmp_path, options):
     assert "--teacher cannot be set for this command with --model linear" in log
 
 
+@pytest.mark.usefixtures("small")
+def test_the_folds_of_a_teacher_keep_groups_together(call, tmp_path):
+    table = tmp_path / "sites.csv"
+    FRAME.with_columns(lo=Y[:, 0], up=Y[:, 1], site=np.arange(60) % 3).write_csv(table)
+    words = ("tune", table, *TARGET, "--groups", "site", "--cv", "3", "--out", tmp_path / "tree.mw", "--teacher")
+    code, _, log = call(*words, "auto")
+    assert code == 0, log
+    code, _, log = call(*words, "forest")
+    assert code == 1
+    assert "teacher: MaxMarginIntervalForest knows no groups" in log
+
+
 @pytest.mark.parametrize(("verb", "options"), [("fit", ()), ("tune", ("--log", "--cv", "3"))])
 def test_curves_are_a_mixture_of_distributions(call, table, tmp_path, verb, options):
     path = tmp_path / "curves.mw"
