@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 from marginwood._base import Rows, all_or_nothing, check_features, check_rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.problem import refuse_vanishing
-from marginwood._support.checks import check_number
+from marginwood._support.checks import check_not_negative
 from marginwood._trees.pruning import PrunableMixin, SubtreePath, prune
 from marginwood._trees.table import IntervalTree, TreeReader, find_missing
 from marginwood.intervals import BoolArray, FloatArray, IntArray
@@ -131,7 +131,7 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
             The fitted tree.
         """
         check_loss("squared_hinge", self.margin)
-        check_number("ccp_alpha", self.ccp_alpha, "a number >= 0", lambda number: number >= 0)
+        check_not_negative("ccp_alpha", self.ccp_alpha)
         ranked = self._prepare(check_rows(check_features(self, X, reset=True), y, sample_weight))
         tree = self._grow(ranked)
         self.tree_ = IntervalTree(prune(tree.nodes, self.ccp_alpha), ranked.saw_missing) if self.ccp_alpha > 0 else tree

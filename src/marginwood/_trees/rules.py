@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._core.search import Options
-from marginwood._support.checks import check_choice, check_count, check_number, is_integer
+from marginwood._support.checks import check_choice, check_count, check_not_negative, check_number, is_integer
 from marginwood.losses import Loss, check_loss
 
 __all__ = ["AGGREGATIONS", "Rules", "count_draws"]
@@ -42,7 +42,7 @@ class Rules(NamedTuple):
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
         check_loss(self.loss, self.margin)
         for name in ("ccp_alpha", "anchor"):
-            check_number(name, getattr(self, name), "a number >= 0", lambda number: number >= 0)
+            check_not_negative(name, getattr(self, name))
         decrease = self.min_impurity_decrease
         check_number("min_impurity_decrease", decrease, "a finite number >= 0", lambda number: 0 <= number < math.inf)
         for name, least in (("max_depth", 1), ("max_leaf_nodes", 2)):
