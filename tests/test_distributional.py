@@ -110,6 +110,14 @@ def test_bad_parameters_are_named(parameters, error, message):
         DistributionalIntervalRegressor(TREE, **parameters).fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:y. 10 of 80 rows:UserWarning")
+def test_errors_of_rows_that_carry_no_information_say_nothing():
+    intervals = np.where(np.arange(len(Y))[:, np.newaxis] < 10, [-np.inf, np.inf], Y)
+    folds = [(np.arange(10, len(Y)), np.arange(10))]
+    with pytest.raises(ValueError, match="estimator: no informative row has a prediction"):
+        DistributionalIntervalRegressor(TREE, cv=folds).fit(X, intervals)
+
+
 def test_curves_fall_from_one_to_zero_and_quantiles_rise():
     model = DistributionalIntervalRegressor(TREE, cv=3).fit(X, Y)
     curves = model.predict_survival_function(X, np.linspace(-9, 9, 50))

@@ -25,7 +25,7 @@ from marginwood._base import (
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._predictive import DistributionMixin
 from marginwood._support.checks import check_model, check_number
-from marginwood._tuning.teacher import fit_with_unseen
+from marginwood._tuning.teacher import find_known, fit_with_unseen
 from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
 from marginwood.intervals import FloatArray, IntArray, check_intervals
@@ -143,7 +143,7 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         model, prediction = self._fit_estimator(rows, sample_weight, groups)
-        known = ~np.isnan(prediction) & rows.is_informative
+        known = find_known("estimator", prediction, rows)
         centres = prediction[known]
         residual = check_intervals(rows.intervals[known] - centres[:, np.newaxis], name="residuals")
         if self.neighbors is None:

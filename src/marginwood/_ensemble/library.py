@@ -2,9 +2,9 @@
 
 The library is ordered by what a model costs with all its folds, roughly, the cheapest first: a short time is then well
 spent. At 400 rows each smooth model takes longer than all others together. At 4,000 rows forests take a third of a
-booster's time; the linear model is cheaper there, but not at 16,000. At
-30,000 rows one thread takes 0.1 seconds for the small tree, 2 or 4 for a forest, 3 for XGBoost, 5 for a booster, 11 for
-the tuned tree and 60 to 80 for what holds a linear model; at 100,000 rows XGBoost takes a quarter of a forest's time.
+booster's time; the linear model is cheaper there, but not at 16,000. At 30,000 rows one thread takes 0.1 seconds for
+the small tree, 2 or 4 for a forest, 3 for XGBoost, 5 for a booster, 11 for the tuned tree and 60 to 80 for what holds a
+linear model; at 100,000 rows XGBoost takes a quarter of a forest's time.
 """
 
 from __future__ import annotations

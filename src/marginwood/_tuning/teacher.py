@@ -7,7 +7,6 @@ nearer to the truth. A simple model that learns from it instead is nearer to the
 from __future__ import annotations
 
 from typing import Any
-from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 from sklearn.base import clone
@@ -15,9 +14,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import IntervalRegressorMixin, Rows, targets_for
 from marginwood._support.checks import check_model
-from marginwood.intervals import FloatArray
+from marginwood.intervals import BoolArray, FloatArray
 
-__all__ = ["fit_with_unseen", "teach"]
+__all__ = ["find_known", "fit_with_unseen", "teach"]
 
 OTHERWISE = "Wrap it in a CrossFittedIntervalRegressor, which has such predictions of any model."
 
@@ -49,9 +48,7 @@ def fit_with_unseen(
         )
     if groups is not None:
         options["groups"] = groups
-    with catch_warnings():
-        filterwarnings("ignore", message="y: ")  # who calls has said that already
-        model.fit(X, targets_for(model, rows.intervals), **options)
+    model.fit(X, targets_for(model, rows.intervals), **options)
     found = _unseen_predictions(model)
     if found is None:
         raise TypeError(
@@ -64,8 +61,6 @@ def fit_with_unseen(
             f"{name}: expected {len(rows.weight)} predictions of the training rows, got an array of shape "
             f"{prediction.shape} from {type(model).__name__}."
         )
-    if not (np.isfinite(prediction) & rows.is_informative).any():
-        raise ValueError(f"{name}: no informative row has a prediction by a model that has not seen it.")
     return model, prediction
 
 
@@ -77,13 +72,21 @@ def _unseen_predictions(model: Any) -> Any:
     return getattr(model, "oob_prediction_", None) if isinstance(model, IntervalRegressorMixin) else None
 
 
+def find_known(name: str, prediction: FloatArray, rows: Rows) -> BoolArray:
+    """Which informative rows have a prediction by a model that has not seen them, or an error if none has."""
+    is_known = np.isfinite(prediction) & rows.is_informative
+    if not is_known.any():
+        raise ValueError(f"{name}: no informative row has a prediction by a model that has not seen it.")
+    return is_known
+
+
 def teach(rows: Rows, opinion: FloatArray, share: float) -> Rows:
     """The rows with numbers as labels: a share of the teacher's opinion, the rest what the interval has next to it.
 
     Rows of which the teacher or the interval says nothing keep their interval.
     """
     lower, upper = rows.intervals.T
-    is_taught = np.isfinite(opinion) & rows.is_informative
+    is_taught = find_known("teacher", opinion, rows)
     opinion = np.where(is_taught, opinion, 0.0)
     label = (1 - share) * np.clip(opinion, lower, upper) + share * opinion
     return rows._replace(intervals=np.where(is_taught[:, np.newaxis], label[:, np.newaxis], rows.intervals))
