@@ -1,11 +1,12 @@
 # Needs Python 3.11 or newer and make. Everything is installed into .venv, nothing elsewhere.
 
 PYTHON ?= python3
+HOURS ?= 8
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types docs linkcheck dist bench paper clean
+.PHONY: help demo test lint types docs linkcheck dist nightly bench paper clean
 
 help:
 	@echo "make demo    train a tree on simulated data from the command line, print it and its scores, save demo.png"
@@ -15,6 +16,7 @@ help:
 	@echo "make docs    the site, in build/docs: every example is run, and warnings are errors"
 	@echo "make linkcheck  whether what the site links to is there; needs the network"
 	@echo "make dist    wheel and sdist in dist/, built, checked, installed and tried out"
+	@echo "make nightly  new cases for all fuzzers and properties, for eight hours or HOURS=1; a summary in build/nightly"
 	@echo "make bench   measure against other libraries"
 	@echo "make paper   the paper's experiments, on the data sets in \$$MARGINWOOD_DATA or on simulations; hours, resumable"
 	@echo "make clean   remove .venv and everything generated"
@@ -42,6 +44,9 @@ linkcheck: .venv/.installed-docs,test
 
 dist: .venv/.installed-dist
 	$(PY) -m tools.dist
+
+nightly: .venv/.installed-test
+	$(PY) -m tools.nightly --hours $(HOURS)
 
 bench: .venv/.installed-bench
 	$(PY) -m benchmarks

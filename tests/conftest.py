@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 
 import pytest
@@ -22,15 +23,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Without JIT a kernel is about a hundred times slower.
 N_EXAMPLES = 10 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100
-settings.register_profile(
-    "repeatable",
-    derandomize=True,
-    database=None,
-    max_examples=N_EXAMPLES,
-    # A busy machine is no failure.
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# A busy machine is no failure.
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "database": None}
+settings.register_profile("repeatable", derandomize=True, max_examples=N_EXAMPLES, **PATIENT)
+# New examples for every seed: tools/nightly.py.
+settings.register_profile("nightly", derandomize=False, max_examples=10 * N_EXAMPLES, **PATIENT)
 settings.load_profile("repeatable")
 
 
@@ -38,6 +35,17 @@ settings.load_profile("repeatable")
 def pytest_xdist_setupnodes():
     """Compile the kernels once, before several processes all start by doing so."""
     subprocess.run([sys.executable, "-m", "marginwood", "warmup"], check=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_outlives_its_test():
+    """A thread that nobody waits for any more, after Ctrl-C say, would work in the midst of another test."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        if thread.name == "marginwood":
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), "a thread of this test never ends"
 
 
 @pytest.fixture(autouse=True)

@@ -1,35 +1,29 @@
-"""A fuzzer: `python -m tests.fuzz --minutes 10` throws random problems at the core and checks it in exact fractions.
+"""A fuzzer: random problems for the core, which is checked in exact fractions.
 
 Problems are drawn to be nasty: weights over up to 24 orders of magnitude, targets over 20, ties everywhere, margins
 wider than intervals, open ends, features with NaN and infinities, sweeps that must go by descent. Constants, prefixes,
 trees and anchored values must be right to rounding, every split as good as the best one, and every subtree of a
-pruning path the best for its alpha. A case is a number: the one that fails is printed as the command that repeats it.
+pruning path the best for its alpha. A case is a number, for `check_case`.
 """
 
-import argparse
-import sys
-import time
 from fractions import Fraction
-from importlib import import_module
 from math import inf, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-import_module(f"{__package__}.conftest" if __package__ else "conftest")  # where kernels are cached
-
-from marginwood import optimal_costs  # noqa: E402
-from marginwood._core import prefixes  # noqa: E402
-from marginwood._core.anchor import anchor_values  # noqa: E402
-from marginwood._core.nodes import LEAF, parents  # noqa: E402
-from marginwood._core.order import sort_features  # noqa: E402
-from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, plain, scaled  # noqa: E402
-from marginwood._core.prune import SQUARED_DISTANCE, path_losses  # noqa: E402
-from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set  # noqa: E402
-from marginwood._core.samples import centre_of  # noqa: E402
-from marginwood._core.search import Options  # noqa: E402
-from marginwood._trees.pruning import geometric_means, pruning_path  # noqa: E402
-from marginwood.losses import breakpoints, optimal_constant  # noqa: E402
+from marginwood import optimal_costs
+from marginwood._core import prefixes
+from marginwood._core.anchor import anchor_values
+from marginwood._core.nodes import LEAF, parents
+from marginwood._core.order import sort_features
+from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, plain, scaled
+from marginwood._core.prune import SQUARED_DISTANCE, path_losses
+from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
+from marginwood._core.samples import centre_of
+from marginwood._core.search import Options
+from marginwood._trees.pruning import geometric_means, pruning_path
+from marginwood.losses import breakpoints, optimal_constant
 
 POWERS = {"linear_hinge": 1, "squared_hinge": 2}
 EPSILON = 2.0**-52
@@ -422,27 +416,3 @@ def check_case(case):
     nodes = grow_nodes(problem, by_descent=False)
     check_anchors(problem, nodes)
     check_pruning(problem, nodes)
-
-
-def main():
-    """Run cases until the time is over; the first that fails ends the run."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--case", type=int, help="check this case only")
-    arguments = parser.parse_args()
-    if arguments.case is not None:
-        check_case(arguments.case)
-        return
-    stop, case = time.monotonic() + 60 * arguments.minutes, arguments.first
-    while time.monotonic() < stop:
-        try:
-            check_case(case)
-        except Exception as error:
-            sys.exit(f"{type(error).__name__}: {error}\npython -m tests.fuzz --case {case}")
-        case += 1
-    sys.stdout.write(f"{case - arguments.first} cases held, {arguments.first} to {case - 1}\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,8 @@
 """Mutated models, each loaded in a forked child: a model file or a dictionary must raise ValueError or be a model.
 
-``python -m tests.mutations --cases 10000`` tries that many of each kind and prints what went wrong, one line each. A
-case is known by its number: ``--first 1234 --cases 1`` runs it again. Others may call `check_states` and
-`check_boosters`, in a process with ``OMP_NUM_THREADS=1``.
+``python -m tests.mutations --cases 100000`` tries so many states of models, or ``--hours 2`` as many as fit, and prints
+what went wrong, one line each; with ``--boosters`` it tries boosters of XGBoost. A case is known by its number:
+``--first 1234 --cases 1`` runs it again. `fuzz` does the same for other programs.
 """
 
 import argparse
@@ -14,21 +14,47 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
+import time
 import traceback
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, KernelPCA, TruncatedSVD
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.random_projection import GaussianRandomProjection
 
 import marginwood
+from marginwood._archive import SCHEMA
 from marginwood._persistence import FORMAT, HEADER
 from marginwood._states import CLASS, encode
+from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.datasets import make_sine
-from marginwood.export import export_text, from_dict, to_dict
+from marginwood.export import export_text, from_dict, to_dict, to_rules, to_sql
 
 sys.path.insert(0, str(Path(__file__).parent))
 from conftest import PATIENCE
@@ -38,8 +64,10 @@ BATCH = 25
 # Of the processor: a busy machine is no failure.
 SECONDS_PER_CASE = 10
 MEMORY = 6 << 30
-# What kernels read: it deserves a good share of the mutations.
 OF_TREES = {"nodes", "n_categories", "offsets", "codes"}
+# What compiled code reads deserves a good share of the mutations.
+OF_KERNELS = OF_TREES | {"_intervals", "_weight", "_leaves", "_draws", "limits_", "weights_", "steps"}
+OF_KERNELS |= {f"residual_{name}_" for name in ("support", "mass", "offsets")}
 
 INTEGERS = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 7, 2**20, 2**31 - 1, 2**31, 10**9, 2**63 - 1]
 FLOATS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0, 1e308, -1e308, 5e-324]
@@ -66,17 +94,87 @@ JUNK = [
 
 
 def fitted_models():
-    """Two fitted models of each kind that takes categories, with and without them, one of each other; a pipeline."""
+    """Fitted models of each kind, with and without categories where they take some, and of kinds within kinds."""
     X, y = make_sine(40, 3, random_state=0)
     labels = np.floor(4 * X) % 5
-    kinds = small_models().values()
+    kinds = small_models()
     with_categories = [
         clone(model).set_params(categorical_features=[0, 2]).fit(labels, y)
-        for model in kinds
+        for model in kinds.values()
         if "categorical_features" in model.get_params(deep=False)
     ]
-    pipeline = Pipeline([("scale", StandardScaler()), ("tree", marginwood.MaxMarginIntervalTree())])
-    return [*(model.fit(X, y) for model in (*kinds, pipeline)), *with_categories]
+    forest, constant = kinds["MaxMarginIntervalForest"], marginwood.IntervalDummyRegressor()
+    linear, tree = marginwood.L1IntervalRegression(), kinds["MaxMarginIntervalTree"]
+    holes = np.where(X > 9, np.nan, X)
+    others = [
+        clone(forest).set_params(n_estimators=20, oob_score=True).fit(X, y),
+        clone(forest)
+        .set_params(n_estimators=7, warm_start=True)
+        .fit(X[:30], y[:30])
+        .set_params(n_estimators=9)
+        .fit(X, y),
+        marginwood.MaxMarginIntervalBoosting(4, init=linear, random_state=0).fit(X, y),
+        marginwood.IntervalSuperLearner([("linear", linear), ("constant", constant)], cv=2).fit(holes, y),
+        marginwood.DistributionalIntervalRegressor(tree, cv=2, neighbors=None).fit(X, y),
+        marginwood.TransformedIntervalRegressor(clone(forest), func="arcsinh").fit(X, y),
+        marginwood.DistributionalSuperLearner(
+            [("curve", marginwood.CensoredLinearRegression()), ("forest", clone(forest))], cv=2
+        ).fit(holes, y),
+        ConformalIntervalRegressor(clone(forest), method="oob", mode="meets").fit(X, y),
+        ConformalIntervalRegressor(clone(forest), spread="distribution", cv=2, mode="meets").fit(X, y),
+    ]
+    return [*(model.fit(X, y) for model in kinds.values()), *with_categories, *others, *fitted_pipelines()]
+
+
+def fitted_steps():
+    """Every transformer that a model file may hold, fitted, and what it makes of some rows."""
+    X, _ = make_sine(40, 3, random_state=0)
+    labels = np.floor(4 * X) % 5
+    holes = np.where(X > 9, np.nan, X)
+    encoders = [
+        OneHotEncoder(handle_unknown="ignore"),
+        OneHotEncoder(drop="first", sparse_output=False),
+        OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist", drop="if_binary"),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, max_categories=3),
+        TargetEncoder(),
+    ]
+    scalers = [
+        *(StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), Normalizer(), Binarizer()),
+        *(PowerTransformer(), QuantileTransformer(n_quantiles=9), PolynomialFeatures(), VarianceThreshold()),
+        *(KBinsDiscretizer(3, strategy="uniform"), KBinsDiscretizer(3, encode="ordinal", strategy="uniform")),
+        *(PCA(2), IncrementalPCA(2), TruncatedSVD(2), FactorAnalysis(2), FastICA(2), GaussianRandomProjection(2)),
+        *(KernelPCA(2, kernel="rbf"), Nystroem(n_components=9), RBFSampler(n_components=9)),
+        *(FunctionTransformer(np.arcsinh), FeatureUnion([("a", StandardScaler()), ("b", PCA(1))], n_jobs=1)),
+        ColumnTransformer(
+            [("a", StandardScaler(), [0, 2]), ("b", "passthrough", slice(1, 2))], remainder=MinMaxScaler()
+        ),
+    ]
+    fillers = [
+        SimpleImputer(add_indicator=True),
+        MissingIndicator(),
+        KNNImputer(n_neighbors=2),
+        make_pipeline(SimpleImputer(), StandardScaler()),
+    ]
+    steps = [
+        *((step.fit(labels, X[:, 0]), labels) for step in encoders),
+        *((step.fit(X), X) for step in scalers),
+        *((step.fit(holes), holes) for step in fillers),
+    ]
+    return [(step, step.transform(rows)) for step, rows in steps]
+
+
+def fitted_pipelines():
+    """A pipeline for each of these steps, with a model that takes sparse rows, too."""
+    _, y = make_sine(40, 3, random_state=0)
+    model = marginwood.L1IntervalRegression()
+    return [Pipeline([("step", step), ("model", clone(model).fit(rows, y))]) for step, rows in fitted_steps()]
+
+
+def at(state, path):
+    """What a state holds at a path."""
+    for key in path:
+        state = state[key]
+    return state
 
 
 def places(state, path=()):
@@ -136,14 +234,45 @@ def mutate_array(array, rng):
     return rng.choice([array.tolist(), np.asfortranarray(array), array.byteswap(), array.astype("U")])
 
 
+def mutate_archive(content, rng):
+    """The archive of a step, of which an array or a value is another."""
+    with zipfile.ZipFile(io.BytesIO(content.tobytes())) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(members.pop(SCHEMA))
+    arrays = [name for name in members if name.endswith(".npy")]
+    for _ in range(rng.choice([1, 1, 2])):
+        if arrays and rng.random() < 0.4:
+            name = rng.choice(arrays)
+            changed = io.BytesIO()
+            np.save(changed, mutate_array(np.load(io.BytesIO(members[name]), allow_pickle=False), rng), False)
+            members[name] = changed.getvalue()
+        else:
+            values = [path for path in places(schema) if path[-1] == "content" and isinstance(at(schema, path), str)]
+            value = rng.choice([*INTEGERS, *FLOATS, None, True, "x", "mean", [], [0, 5], {}, 0.5])
+            if rng.random() < 0.9:
+                schema = replaced(schema, rng.choice(values), lambda _, value=value: json.dumps(value))
+            else:  # a part of the step where another part belongs
+                nodes = [path for path in places(schema) if path[-1] == "content"]
+                other = at(schema, rng.choice(nodes))
+                schema = replaced(schema, rng.choice(nodes), lambda _, other=other: copy.deepcopy(other))
+    mutated = io.BytesIO()
+    with zipfile.ZipFile(mutated, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+        archive.writestr(SCHEMA, json.dumps(schema))
+    return np.frombuffer(mutated.getvalue(), dtype=np.uint8)
+
+
 def mutate(state, rng, junk):
     """A plain state, or a dictionary of JSON, of which something is changed."""
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         paths = list(places(state)) or [()]
-        tables = [path for path in paths if OF_TREES & set(path)]
-        path = rng.choice(tables if tables and rng.random() < 0.4 else paths)
+        telling = [path for path in paths if OF_KERNELS & set(path)]
+        path = rng.choice(telling if telling and rng.random() < 0.4 else paths)
 
-        def change(value, whole=state):
+        def change(value, whole=state, path=path):
+            if isinstance(value, np.ndarray) and "steps" in path and rng.random() < 0.9:
+                return mutate_archive(value, rng)
             if isinstance(value, np.ndarray) and rng.random() < 0.9:
                 return mutate_array(value, rng)
             if type(value) is int and rng.random() < 0.7:
@@ -153,15 +282,12 @@ def mutate(state, rng, junk):
             if isinstance(value, list | tuple) and value and rng.random() < 0.5:
                 return type(value)(rng.choice([value[1:], value[::-1], [*value, *value], [value[0]] * len(value)]))
             if rng.random() < 0.2:
-                other = whole  # a part of the model where another part belongs
-                for key in rng.choice(list(places(whole)) or [()]):
-                    other = other[key]
-                return other
+                return at(whole, rng.choice(list(places(whole)) or [()]))  # a part where another belongs
             return rng.choice([REMOVED, *junk, *INTEGERS, *FLOATS])
 
         try:
             changed = replaced(state, path, change)
-        except (TypeError, ValueError, OverflowError):
+        except Exception:
             continue  # this value has no such form
         state = state if changed is REMOVED else changed
     return state
@@ -183,8 +309,15 @@ def use(model):
     rows = rng.normal(size=(9, model.n_features_in_))
     rows[0], rows[1], rows[2] = np.nan, np.inf, -np.inf
     rows[3:6] = rng.integers(0, 5, rows[3:6].shape)  # categories, where a model has some
+    finite = np.abs(np.nan_to_num(rows, posinf=1.0, neginf=0.0))
     for read in (
         lambda: model.predict(rows),
+        lambda: model.predict(finite),
+        lambda: model.predict_quantile(finite, [0.0, 0.3, 0.5, 1.0]),
+        lambda: model.predict_survival_function(rows, [-1.0, 0.0, 0.7]),
+        lambda: model.predict_distribution(finite).mean(within=(-2, 2)),
+        lambda: model.predict_distribution(finite[:1])[0].support,
+        lambda: model.predict_interval(finite, 0.5),
         lambda: model.apply(rows),
         lambda: model.decision_path(rows),
         lambda: model.feature_importances_,
@@ -192,9 +325,11 @@ def use(model):
         lambda: model.get_depth(),
         lambda: export_text(model),
         lambda: to_dict(model),
+        lambda: to_rules(model),
+        lambda: to_sql(model),
     ):
-        with contextlib.suppress(Exception):  # a wrong parameter may be told when it is used
-            read()
+        with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
+            read()  # a wrong parameter may be told when it is used
 
 
 def run_case(number, plain, dictionaries, folder):
@@ -221,9 +356,10 @@ def run_case(number, plain, dictionaries, folder):
         except ValueError:
             return
     n_features = getattr(model, "n_features_in_", None)
-    if not isinstance(n_features, int) or n_features > 100:
+    if type(n_features) is not int or not 1 <= n_features <= 100:
         return
-    model.predict(np.zeros((3, n_features)))
+    if not isinstance(model, Pipeline):  # steps may refuse rows
+        model.predict(np.zeros((3, n_features)))
     use(model)
 
 
@@ -260,22 +396,15 @@ def run_batch(numbers, run):
     return failures
 
 
-def run_cases(numbers, run):
-    """Run cases in children; returns what went wrong."""
-    numbers = list(numbers)
-    batches = [numbers[start : start + BATCH] for start in range(0, len(numbers), BATCH)]
-    return [failure for batch in batches for failure in run_batch(batch, run)]
-
-
-def check_states(numbers, folder):
-    """Mutated states of every kind of model: odd numbers as files, even ones as dictionaries."""
+def states_checker(folder):
+    """A function of a case's number: a mutated state of any kind of model, odd numbers as files, even ones as JSON."""
     models = fitted_models()
     plain = [encode(model) for model in models]
     # No dictionary holds the steps of a pipeline.
     dictionaries = [json.loads(json.dumps(to_dict(model))) for model in models if not isinstance(model, Pipeline)]
     for model in models:
         use(model)  # kernels are compiled before the children are made
-    return run_cases(numbers, lambda number: run_case(number, plain, dictionaries, folder))
+    return lambda number: run_case(number, plain, dictionaries, folder)
 
 
 def mutate_booster(booster, rng):
@@ -296,8 +425,8 @@ def mutate_booster(booster, rng):
     return booster
 
 
-def check_boosters(numbers):
-    """Mutated boosters of XGBoost."""
+def boosters_checker():
+    """A function of a case's number: a mutated booster of XGBoost."""
     from marginwood.xgb import XGBIntervalRegressor
 
     X, y = make_sine(40, 3, random_state=0)
@@ -326,27 +455,48 @@ def check_boosters(numbers):
         use(model)
         model.booster_.trees_to_dataframe()
 
-    return run_cases(numbers, run)
+    return run
+
+
+def fuzz(first, *, cases=None, hours=None, boosters=False):
+    """Try mutations from a case on, so many or so long, in a process of their own.
+
+    Returns what that prints: a line per failure, and in the last line the numbers of cases and of failures.
+    """
+    amount = ["--hours", str(hours)] if cases is None else ["--cases", str(cases)]
+    words = [sys.executable, __file__, "--first", str(first), *amount, *["--boosters"] * boosters]
+    result = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return result.stdout
 
 
 def main():
     import tempfile
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=1000)
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--cases", type=int, default=1000)
+    amount.add_argument("--hours", type=float, help="go on for so long instead")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--boosters", action="store_true", help="boosters of XGBoost instead of states")
     args = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":
         # XGBoost in a child would wait for the threads that OpenMP has made in this process: start again without them.
         os.execve(sys.executable, sys.orig_argv, os.environ | {"OMP_NUM_THREADS": "1"})
-    numbers = range(args.first, args.first + args.cases)
+    end = None if args.hours is None else time.monotonic() + 3600 * args.hours
+    n_cases = n_failures = 0
     with tempfile.TemporaryDirectory() as folder:
-        failures = check_boosters(numbers) if args.boosters else check_states(numbers, Path(folder))
-    for number, what in failures:
-        sys.stdout.write(f"case {number}: {what}\n")
-    sys.stdout.write(f"{args.cases} cases, {len(failures)} failures\n")
-    return bool(failures)
+        check = boosters_checker() if args.boosters else states_checker(Path(folder))
+        while n_cases < args.cases if end is None else time.monotonic() < end:
+            start = args.first + n_cases
+            n_batch = BATCH if end is not None else min(BATCH, args.cases - n_cases)
+            failures = run_batch(range(start, start + n_batch), check)
+            for number, what in failures:
+                sys.stdout.write(f"case {number}: {what}\n")
+            sys.stdout.flush()
+            n_cases += n_batch
+            n_failures += len(failures)
+    sys.stdout.write(f"{n_cases} cases, {n_failures} failures\n")
+    return bool(n_failures)
 
 
 if __name__ == "__main__":

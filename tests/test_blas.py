@@ -30,6 +30,16 @@ def test_the_threads_that_there_were_come_back():
     assert n_threads() == {2}
 
 
+def test_fits_that_overlap_have_one_each_until_the_last_of_them_ends():
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert n_threads() == {1}
+    second.__exit__(None, None, None)
+    assert n_threads() == {2}
+
+
 def test_threads_of_the_package_have_one_each():
     assert [found for _, found in run_in_threads(lambda _: n_threads(), range(3), 2)] == [{1}] * 3
     assert n_threads() == {2}

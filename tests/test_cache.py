@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import PATIENCE
 from marginwood._core import cache
 from marginwood._core.cache import Store, UnusableError
 from marginwood._core.notices import PURPOSES
@@ -56,9 +57,10 @@ def environment(cache_home, **more):
     return {**own, "PYTHONPATH": str(SOURCES), "XDG_CACHE_HOME": str(cache_home), **more}
 
 
-def call(env, program=CALL):
+def call(env, program=CALL, timeout=None):
     """What a fresh process that calls the kernel says on stderr."""
-    run = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=timeout)
     assert run.returncode == 0, run.stderr
     assert run.stdout == ANSWER
     return run.stderr
@@ -140,6 +142,31 @@ def test_processes_that_compile_at_the_same_time_leave_a_whole_cache(tmp_path):
         assert (process.returncode, out) == (0, ANSWER), err
     assert len(kept_files(tmp_path)) == 1
     assert call(env) == ""
+
+
+# The child needs a kernel while another thread of its parent compiles it.
+FORK = CALL.replace(
+    "print(",
+    """
+import threading, time
+from marginwood._core import jit
+thread = threading.Thread(target=depths, args=(nodes,))
+thread.start()
+while not jit._notices.said:
+    time.sleep(0.001)
+child = os.fork()
+if not child:
+    depths(nodes)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+print(""",
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_process_that_is_forked_while_a_kernel_is_compiled_does_not_wait_for_ever(tmp_path):
+    call(environment(tmp_path), FORK, timeout=PATIENCE)
 
 
 def test_without_a_folder_to_write_to_a_kernel_costs_one_line():
@@ -308,12 +335,122 @@ class TestOtherUsers:
             store.write("grow", b"code")
 
     @as_root
-    def test_a_folder_of_another_user_is_neither_read_nor_written(self, store):
+    @pytest.mark.parametrize("n_above", [0, 1, 2])
+    def test_below_a_folder_of_another_user_nothing_is_read_or_written(self, store, n_above):
         store.write("grow", b"code")
-        os.chown(store.folder, NOBODY, NOBODY)
+        folder = [store.folder, *store.folder.parents][n_above]
+        os.chown(folder, NOBODY, NOBODY)
         assert store.read("grow") is None
+        with pytest.raises(UnusableError, match=f"^{folder} belongs to another user"):
+            store.write("grow", b"code")
+
+    @as_root
+    def test_nothing_is_made_below_a_folder_of_another_user(self, store, tmp_path):
+        os.chown(tmp_path, NOBODY, NOBODY)
         with pytest.raises(UnusableError, match="belongs to another user"):
             store.write("grow", b"code")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("mode", [0o757, 0o777])
+    def test_below_a_folder_that_others_may_write_to_nothing_is_read_or_written(self, store, tmp_path, mode):
+        store.write("grow", b"code")
+        tmp_path.chmod(mode)
+        assert store.read("grow") is None
+        with pytest.raises(UnusableError, match=f"others may write to {tmp_path}$"):
+            store.write("grow", b"code")
+
+    def test_a_sticky_folder_above_such_as_that_for_temporary_files_does_no_harm(self, store, tmp_path):
+        tmp_path.chmod(0o1777)
+        store.write("grow", b"code")
+        assert store.read("grow") == b"code"
+
+    @as_root
+    def test_in_a_sticky_folder_another_user_cannot_make_the_one_for_kernels(self, store, tmp_path):
+        tmp_path.chmod(0o1777)
+        (tmp_path / "marginwood").mkdir()
+        os.chown(tmp_path / "marginwood", NOBODY, NOBODY)
+        with pytest.raises(UnusableError, match="marginwood belongs to another user"):
+            store.write("grow", b"code")
+
+    def test_the_users_own_group_may_write_to_a_folder_above(self, store, tmp_path):
+        os.chown(tmp_path, -1, os.getegid())
+        tmp_path.chmod(0o770)
+        store.write("grow", b"code")
+        assert store.read("grow") == b"code"
+
+    @as_root
+    def test_another_group_may_not(self, store, tmp_path):
+        store.write("grow", b"code")
+        os.chown(tmp_path, -1, NOBODY)
+        tmp_path.chmod(0o770)
+        assert store.read("grow") is None
+
+    def test_a_link_of_the_users_own_leads_to_the_folder(self, tmp_path):
+        (tmp_path / "disk").mkdir(mode=0o700)
+        (tmp_path / "home").mkdir()
+        (tmp_path / "home" / "cache").symlink_to(Path("..", "disk"))
+        (tmp_path / "link").symlink_to(tmp_path / "home" / "cache")
+        store = Store(tmp_path / "link" / "key")
+        store.write("grow", b"code")
+        assert store.read("grow") == b"code"
+        assert (tmp_path / "disk" / "key" / "grow").exists()
+
+    @as_root
+    def test_a_link_of_another_user_is_not_followed(self, tmp_path):
+        Store(tmp_path / "own").write("grow", b"code")
+        (tmp_path / "link").symlink_to("own")
+        assert Store(tmp_path / "link").read("grow") == b"code"
+        os.lchown(tmp_path / "link", NOBODY, NOBODY)
+        assert Store(tmp_path / "link").read("grow") is None
+
+    def test_where_a_link_leads_is_examined_as_well(self, tmp_path):
+        (tmp_path / "public").mkdir()
+        (tmp_path / "link").symlink_to(Path("public", "key"))
+        (tmp_path / "public").chmod(0o777)
+        with pytest.raises(UnusableError, match=r"others may write to .*public$"):
+            Store(tmp_path / "link").write("grow", b"code")
+
+    def test_links_that_lead_in_a_circle_are_no_folder(self, tmp_path):
+        (tmp_path / "a").symlink_to("b")
+        (tmp_path / "b").symlink_to("a")
+        with pytest.raises(UnusableError, match="too many links"):
+            Store(tmp_path / "a" / "key").write("grow", b"code")
+
+    @as_root
+    def test_a_file_of_another_user_counts_as_missing(self, store):
+        store.write("grow", b"code")
+        os.chown(store.folder / "grow", NOBODY, NOBODY)
+        assert store.read("grow") is None
+
+    def test_a_file_that_others_may_write_to_counts_as_missing(self, store):
+        store.write("grow", b"code")
+        (store.folder / "grow").chmod(0o620)
+        assert store.read("grow") is None
+
+    def test_a_link_or_a_pipe_in_the_place_of_a_file_counts_as_missing(self, store):
+        store.write("grow", b"code")
+        (store.folder / "grow").rename(store.folder / "elsewhere")
+        (store.folder / "grow").symlink_to("elsewhere")
+        assert store.read("grow") is None
+        (store.folder / "grow").unlink()
+        os.mkfifo(store.folder / "grow")
+        assert store.read("grow") is None
+
+    @as_root
+    def test_whoever_owns_a_folder_above_gives_no_kernel_to_root(self, tmp_path):
+        tmp_path.chmod(0o755)
+        shared = tmp_path / "shared"
+        shared.mkdir()
+        env = environment(tmp_path / "home", NUMBA_CACHE_DIR=str(shared / "kernels"))
+        call(env)
+        assert call(env) == ""
+        kept = {path: path.read_bytes() for path in kept_files(shared)}
+        os.chown(shared, NOBODY, NOBODY)
+        for _ in range(2):
+            said = call(env)
+            assert f"cannot be kept for later runs ({shared} belongs to another user)" in said
+            assert said.count("\n") == 1
+        assert {path: path.read_bytes() for path in kept_files(shared)} == kept
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import hashlib
 import io
 import os
 import socket
-import tarfile
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -244,16 +243,6 @@ def zip_of(files):
     return buffer.getvalue()
 
 
-def tar_of(files):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return buffer.getvalue()
-
-
 SETS = {f"repo-main/{folder}/{name}": text for folder in ("servo", "toy (2)") for name, text in FILES.items()}
 ZIP = zip_of(SETS | {"repo-main/README.md": "not data", "repo-main/servo/notes.txt": "not data"})
 
@@ -296,10 +285,8 @@ def files_below(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("body", [ZIP, tar_of(SETS)], ids=["zip", "tar"])
-def test_the_papers_data_is_downloaded_once(server, tmp_path, body):
-    server.table["/data.zip"] = (200, {}, body)
-    digest = hashlib.sha256(body).hexdigest()
+def test_the_papers_data_is_downloaded_once(server, tmp_path):
+    digest = hashlib.sha256(ZIP).hexdigest()
     folders = fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip", sha256=digest)
     assert list(folders) == ["servo", "toy (2)"]
     np.testing.assert_array_equal(load_folder(folders["toy (2)"]).folds, [1, 2, 1])
@@ -308,7 +295,8 @@ def test_the_papers_data_is_downloaded_once(server, tmp_path, body):
     assert server.asked == ["/data.zip"]
 
 
-def test_the_page_of_a_repository_leads_to_its_archive(server, tmp_path):
+def test_the_page_of_a_repository_leads_to_its_archive(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "REPOSITORIES", "127.0.0.1")
     server.table |= {
         "/short": (302, {"Location": f"{server.url}/owner/repo"}, b""),
         "/owner/repo": (200, {"Content-Type": "text/html; charset=utf-8"}, b"<html>"),
@@ -317,32 +305,75 @@ def test_the_page_of_a_repository_leads_to_its_archive(server, tmp_path):
     assert "servo" in fetch_paper_data(data_home=tmp_path, url=f"{server.url}/short")
 
 
+LOGIN = {"/login": (200, {"Content-Type": "text/html"}, b"<html>"), "/data.zip": (302, {"Location": "/login"}, b"")}
+
+
+@pytest.mark.parametrize(("host", "n_asked"), [("github.com", 2), ("127.0.0.1", 4)])
+def test_a_network_that_answers_everything_with_a_page_is_not_asked_again_and_again(
+    server, tmp_path, monkeypatch, host, n_asked
+):
+    monkeypatch.setattr(archives, "REPOSITORIES", host)
+    server.table |= LOGIN | {"/login/archive/HEAD.zip": LOGIN["/data.zip"]}
+    with pytest.raises(OSError, match="got a web page"):
+        fetch_paper_data(data_home=tmp_path, url=f"{server.url}/data.zip", timeout=PATIENCE)
+    assert len(server.asked) == n_asked  # with the page that each answer leads to
+
+
 def test_the_data_home_comes_from_the_environment(server, tmp_path, monkeypatch):
     monkeypatch.setenv("MARGINWOOD_DATA", os.fspath(tmp_path / "deep" / "home"))
     folders = fetch_paper_data(url=f"{server.url}/data.zip")
     assert folders["servo"] == tmp_path / "deep" / "home" / "paper" / "servo"
 
 
-PAGE = (200, {"Content-Type": "text/html"}, b"<html>")
+def bytes_at(content, place, *new):
+    return content[:place] + bytes(new) + content[place + len(new) :]
+
+
+def after(content, mark, n_bytes):
+    """The place so many bytes after the first one of a mark."""
+    return content.index(mark) + n_bytes
+
+
+CENTRAL = b"PK\x01\x02"  # where the archive describes its first file
+BOMB = {f"x/{number}/features.csv": "0" * 10**6 for number in range(4)}
 BAD_ANSWERS = {
     "truncated": ((200, {"Content-Length": str(len(ZIP))}, ZIP[:-100]), "broke off after .* of"),
     "truncated without a length": ((200, {"Transfer-Encoding": "chunked"}, b"ff\r\nabc"), "incomplete"),
-    "cut before it was sent": ((200, {}, ZIP[:-100]), "expected a zip or tar archive"),
+    "cut before it was sent": ((200, {}, ZIP[:-100]), "expected a zip archive"),
     "flipped bits": ((200, {}, ZIP[:60] + bytes(byte ^ 255 for byte in ZIP[60:70]) + ZIP[70:]), "damaged"),
-    "damaged tar": ((200, {}, tar_of(SETS)[:-60]), "damaged|expected a zip"),
-    "not an archive": ((200, {}, b"hello"), "expected a zip or tar archive"),
-    "a page": (PAGE, "got a web page|answered 404"),
+    "encrypted": ((200, {}, bytes_at(ZIP, after(ZIP, CENTRAL, 8), 1)), "encrypted"),
+    "a method that nothing reads": (
+        (200, {}, bytes_at(ZIP, after(ZIP, CENTRAL, 10), 99)),
+        "of a kind that is not read",
+    ),
+    "a version that nothing reads": (
+        (200, {}, bytes_at(ZIP, after(ZIP, CENTRAL, 6), 99)),
+        "of a kind that is not read",
+    ),
+    "a length in words": ((200, {"Content-Length": "many"}, ZIP), "many"),
+    "more inside than may be": ((200, {}, zip_of(BOMB)), "files of at most 3000000 bytes in all"),
+    "very many files": (
+        (200, {}, zip_of({f"x/{n}/features.csv": "" for n in range(800)})),
+        "at most 3000000 bytes in all",
+    ),
+    "not an archive": ((200, {}, b"hello"), "expected a zip archive"),
+    "a page": ((200, {"Content-Type": "text/html"}, b"<html>"), "got a web page"),
+    "an endless download": (
+        (200, {"Content-Length": str(10**12)}, bytes(4 * 10**6)),
+        "expected at most 3000000 bytes",
+    ),
     "server error": ((500, {}, b""), "answered 500"),
     "nothing of use": ((200, {}, zip_of({"a/b.txt": ""})), "holds no file named features.csv"),
     "path outside": ((200, {}, zip_of(SETS | {"../../evil/features.csv": "a"})), r"'\.\./\.\./evil/features.csv'"),
-    "absolute path": ((200, {}, tar_of({"/etc/features.csv": "a"})), "not inside a folder"),
+    "absolute path": ((200, {}, zip_of({"/etc/features.csv": "a"})), "not inside a folder"),
     "no folder": ((200, {}, zip_of({"features.csv": "a"})), "not inside a folder"),
     "a file twice": ((200, {}, zip_of({"x/s/features.csv": "a", "y/s/features.csv": "b"})), "two files at s/features"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_ANSWERS)
-def test_a_bad_answer_raises_and_leaves_nothing_behind(server, tmp_path, case):
+def test_a_bad_answer_raises_and_leaves_nothing_behind(server, tmp_path, case, monkeypatch):
+    monkeypatch.setattr(archives, "LARGEST", 3 * 10**6)
     answer, message = BAD_ANSWERS[case]
     server.table["/data.zip"] = answer
     # The server closes the connection after each answer, which ends those that are too short.
@@ -377,6 +408,11 @@ def test_offline_the_error_says_what_to_do(tmp_path):
     with pytest.raises(OSError, match=r"cannot be reached .* Check the connection, .* pass a file://"):
         fetch_paper_data(data_home=tmp_path, url=url)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_address_raises_the_error_of_downloads(tmp_path):
+    with pytest.raises(OSError, match="data: unknown url type: 'data'"):
+        fetch_paper_data(data_home=tmp_path, url="data")
 
 
 def test_an_archive_on_disk_is_taken_by_its_address(tmp_path):

@@ -94,11 +94,15 @@ def test_bins_hold_their_rows_and_end_at_edges(pairs, kind):
         y[::2, 0] = -np.inf
     bins = mixture.widen(Rows(np.zeros((len(y), 1)), y, np.ones(len(y))))
     assert (bins[:, 0] < bins[:, 1]).all()
-    # A bin is open below: what is known exactly lies above its lower edge, what is right-censored may begin there.
-    is_open = np.isposinf(y[:, 1])
-    assert (bins[is_open, 0] <= y[is_open, 0]).all()
-    assert (bins[~is_open & np.isfinite(y[:, 0]), 0] < y[~is_open & np.isfinite(y[:, 0]), 0]).all()
+    # Like rows, bins are open below: those of known values begin before, those of others may begin where they do.
+    is_known = y[:, 0] == y[:, 1]
+    assert (bins[:, 0] <= y[:, 0]).all()
+    assert (bins[is_known, 0] < y[is_known, 0]).all()
     assert (bins[:, 1] >= y[:, 1]).all()
+    # And they are the narrowest of such bins.
+    edges = np.unique(bins)
+    assert not ((bins[:, :1] < edges) & (edges <= np.nextafter(y[:, :1], -np.inf))).any()
+    assert not ((y[:, 1:] <= edges) & (edges < bins[:, 1:])).any()
 
 
 def test_threads_and_the_order_of_rows_of_a_query_change_nothing():

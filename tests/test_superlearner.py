@@ -454,6 +454,39 @@ def test_what_is_not_finished_in_time_is_left_out_and_stops(fake_clock, n_jobs):
         assert not worker.is_alive()
 
 
+def test_a_model_that_fails_when_its_time_is_over_is_left_out_like_others(monkeypatch):
+    now, may_fail, workers = [0.0], threading.Event(), []
+
+    def fails(self, member, fold):
+        if member.name != "late":
+            return fit(self, member, fold)
+        workers.append(threading.current_thread())
+        now[0] += 3600
+        may_fail.wait(PATIENCE)
+        raise RuntimeError("nobody hears this")
+
+    fit = Training.fit
+    monkeypatch.setattr(module, "clock", lambda: now[0])
+    monkeypatch.setattr(Training, "fit", fails)
+    with pytest.warns(UserWarning, match="time_limit: 'late' was not finished in 60 seconds and left out"):
+        model = learn([CONSTANT, TREE, ("late", MaxMarginIntervalTree())], time_limit=60)
+    may_fail.set()
+    for worker in workers:
+        worker.join(timeout=PATIENCE)
+        assert not worker.is_alive()
+    assert model.weights_ == learn([CONSTANT, TREE]).weights_
+
+
+def test_a_model_that_fails_in_time_is_an_error_and_the_others_stop(fake_clock):
+    bad = ("bad", MaxMarginIntervalTree(max_depth=0))
+    with pytest.raises(ValueError, match="max_depth") as caught:
+        learn([CONSTANT, ("slow", MaxMarginIntervalTree()), bad], time_limit=1e9, n_jobs=4)
+    assert caught.value.__notes__ == ["This happened while the model 'bad' was trained."]
+    for worker in fake_clock:
+        worker.join(timeout=PATIENCE)
+        assert not worker.is_alive()
+
+
 @pytest.mark.filterwarnings("ignore:time_limit")
 def test_the_constant_is_always_finished():
     model = learn([TREE, CONSTANT, FOREST], time_limit=1e-9)
@@ -593,6 +626,29 @@ def test_an_error_names_the_model():
     with pytest.raises(ValueError, match="max_depth") as caught:
         learn([CONSTANT, ("deep", MaxMarginIntervalTree(max_depth=0))])
     assert caught.value.__notes__ == ["This happened while the model 'deep' was trained."]
+
+
+class Shaped(Always):
+    """Predicts something else than a number per row."""
+
+    def predict(self, X):
+        return {"column": np.zeros((len(X), 1)), "short": np.zeros(3), "one": 1.0, "text": np.array(["a"] * len(X))}[
+            self.value
+        ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("column", r"expected a prediction for each of 20 rows, got shape \(20, 1\)"),
+        ("short", r"got shape \(3,\)"),
+        ("one", r"got shape \(\)"),
+        ("text", "expected real numbers, got dtype <U1"),
+    ],
+)
+def test_a_model_that_predicts_something_else_than_a_number_per_row_is_named(kind, message):
+    with pytest.raises((TypeError, ValueError), match=f"models: 'mine': .*{message}"):
+        learn([CONSTANT, ("mine", Shaped(kind))])
 
 
 def test_a_model_that_predicts_no_numbers_is_an_error():

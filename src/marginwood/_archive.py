@@ -14,8 +14,14 @@ import zipfile
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-__all__ = ["ArchiveError", "load_plain", "load_transformer", "read_members"]
+from marginwood._support.checks import is_integer
+from marginwood._support.threads import cap_jobs
+
+__all__ = ["ArchiveError", "find_estimators", "load_plain", "load_transformer", "read_members"]
 
 SCHEMA = "schema.json"
 # What makes plain values: skops' name for the maker, and the type.
@@ -27,10 +33,21 @@ PLAIN = {
     "TypeNode": "builtins.str",
     "NdArrayNode": "numpy.ndarray",
 }
-# What may make transformers of scikit-learn; which types, skops knows. Others are left out because they call what the
-# archive names, or because scikit-learn and SciPy read beyond such an object if its links are wrong: trees, sparse
-# matrices, states of random generators.
+# What may make transformers of scikit-learn. Others are left out because they call what the archive names, or because
+# SciPy reads beyond such an object if its links are wrong: sparse matrices, states of random generators.
 TRANSFORMER_LOADERS = {*PLAIN, "ObjectNode", "SetNode", "SliceNode", "FunctionNode", "DTypeNode", "CachedNode"}
+# The types of scikit-learn that may be in an archive. They transform by functions of NumPy and SciPy that check their
+# arguments; what the only one needs that does not, `_check_encoder` checks. Others, such as support vectors, trees,
+# neighbours and factorisations, are read by compiled code that trusts them.
+STEPS = {
+    *("ColumnTransformer", "FeatureUnion", "Pipeline", "FunctionTransformer", "make_column_selector"),
+    *("OneHotEncoder", "OrdinalEncoder", "TargetEncoder", "Binarizer", "KBinsDiscretizer"),
+    *("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "Normalizer"),
+    *("PowerTransformer", "QuantileTransformer", "PolynomialFeatures", "VarianceThreshold"),
+    *("SimpleImputer", "KNNImputer", "MissingIndicator"),
+    *("PCA", "IncrementalPCA", "TruncatedSVD", "FactorAnalysis", "FastICA", "GaussianRandomProjection"),
+    *("KernelPCA", "KernelCenterer", "Nystroem", "RBFSampler"),
+}
 # Beside what skops trusts by default: values that do nothing, which imputers and column transformers hold.
 HARMLESS = [
     "builtins.object",
@@ -78,7 +95,7 @@ def load_plain(members: dict[str, bytes]) -> Any:
 
 
 def load_transformer(content: bytes) -> Any:
-    """A transformer of scikit-learn; raises ArchiveError, with names, if there is more than skops trusts by default."""
+    """A transformer of scikit-learn; raises ArchiveError if it holds others than `STEPS` and plain values."""
     import skops.io
 
     members = read_members(io.BytesIO(content))
@@ -88,7 +105,60 @@ def load_transformer(content: bytes) -> Any:
         raise ArchiveError(f"{', '.join(sorted(refused))} cannot be in a model file.")
     for array in members.values():
         _check_array(array)
-    return skops.io.loads(content, trusted=HARMLESS)
+    transformer = skops.io.loads(content, trusted=HARMLESS)
+    for part in find_estimators(transformer):
+        if isinstance(part, OneHotEncoder):
+            _check_encoder(part)
+        if isinstance(part, Pipeline):
+            part.memory = None  # a folder of pickles, if it were used
+        if "n_jobs" in vars(part):
+            part.n_jobs = cap_jobs(part.n_jobs)
+    return transformer
+
+
+def find_estimators(model: BaseEstimator) -> list[BaseEstimator]:
+    """An estimator and all estimators inside of it."""
+    found: list[BaseEstimator] = []
+    waiting: list[Any] = [model]
+    seen = set()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, BaseEstimator):
+            found.append(value)
+            value = vars(value)
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            value = value.ravel().tolist()
+        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
+    return found
+
+
+def _check_encoder(encoder: OneHotEncoder) -> None:
+    """Raise unless every label of a fitted encoder has a column: columns become indices of a sparse matrix, unchecked.
+
+    ``["a", "b", "c"]`` have the places 0, 1 and 2; rare labels share the last one. If "b" is dropped, 2 is column 1.
+    """
+    state = vars(encoder)
+    lists = state.get("categories_", []), state.get("_n_features_outs", [])
+    drop = state.get("_drop_idx_after_grouping")
+    if drop is not None and np.shape(drop) != (len(lists[0]),):
+        raise ArchiveError("an encoder drops labels of other features.")
+    for idx, (labels, n_columns) in enumerate(zip(*lists, strict=True)):
+        rare = state["_infrequent_indices"][idx] if state["_infrequent_enabled"] else None
+        place = np.arange(len(labels)) if rare is None else state["_default_to_infrequent_mappings"][idx]
+        is_sorted = labels.dtype.kind in "OSU" or np.array_equal(labels, np.unique(labels), equal_nan=True)
+        if np.shape(place) != labels.shape or labels.ndim != 1 or not is_sorted:  # numbers are looked up by bisection
+            raise ArchiveError("an encoder has labels in disorder.")
+        if drop is not None and drop[idx] is not None:
+            place = place[place != drop[idx]]
+            place = place - (place > drop[idx])
+        columns = np.unique(place)
+        if not is_integer(n_columns) or n_columns != len(columns) or (columns != np.arange(len(columns))).any():
+            raise ArchiveError("an encoder has labels without a column, or columns without a label.")
+    if not isinstance(lists[1], list):
+        raise ArchiveError("an encoder has no list of columns.")
 
 
 def _check_plain(node: Any, unused: set[str], ids: Any) -> None:
@@ -116,14 +186,17 @@ def _check_plain(node: Any, unused: set[str], ids: Any) -> None:
 
 
 def _find_refused(node: Any) -> set[str]:
-    """The types that a schema makes by loaders which are not those of transformers."""
+    """The types that a schema makes by other loaders than those of transformers, or that are not among `STEPS`."""
     if isinstance(node, list):
         return set().union(*map(_find_refused, node))
     if not isinstance(node, dict):
         return set()
     refused = set().union(*map(_find_refused, node.values()))
-    if "__loader__" in node and node["__loader__"] not in TRANSFORMER_LOADERS:
-        refused.add(f"{node['__module__']}.{node['__class__']}")
+    if "__loader__" in node:
+        module, name = node["__module__"], node["__class__"]
+        is_foreign = str(module).split(".")[0] == "sklearn" and name not in STEPS
+        if is_foreign or node["__loader__"] not in TRANSFORMER_LOADERS:
+            refused.add(f"{module}.{name}")
     return refused
 
 

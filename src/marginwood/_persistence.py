@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import stat
 import zipfile
 from typing import Any
 
@@ -35,8 +36,8 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     model : estimator
         A fitted estimator of this package, or a ``Pipeline`` that ends with one. Parameters that are objects, such as
         a ``RandomState``, a function or a splitter of scikit-learn, matter to `fit` only; their defaults are saved.
-        Steps of a pipeline before the last may hold what skops.io trusts by default: most transformers of
-        scikit-learn, but no functions, no trees and no sparse matrices.
+        Steps of a pipeline before the last may be the usual transformers of scikit-learn, which encode, scale, fill
+        holes or combine columns, without functions of your own.
     path : path-like
         The file.
     notes : dict, default=None
@@ -104,8 +105,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def load_with_header(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """The model of a file and the file's header."""
-    with open(path, "rb") as file:  # noqa: PTH123 - any path-like
+    with open(path, "rb", opener=_open_at_once) as file:
         try:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is no plain file.")
             members = read_members(file)
             header = _check_header(members.pop(HEADER, None))
             model = decode_model(load_plain(members))
@@ -118,6 +121,11 @@ def load_with_header(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]
         except Exception as error:
             reason = str(escaped(error)).strip().split("\n")[0] or type(error).__name__
             raise ValueError(f"{os.fspath(path)}: not a model file of marginwood, or damaged: {reason}") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe is not waited for until somebody writes."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _check_header(text: bytes | None) -> dict[str, Any]:

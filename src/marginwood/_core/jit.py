@@ -18,6 +18,7 @@ An integer literal as an argument makes numba compile the callee once more for t
 
 import inspect
 import operator
+import os
 import pickle
 import platform
 import sys
@@ -32,6 +33,7 @@ from llvmlite import ir
 from numba import config, njit, types
 from numba.core import serialize
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.imputils import lower_constant
 from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
 
@@ -102,6 +104,12 @@ class _KeptKernel:
     def flush(self):
         """Nothing waits to be written."""
 
+
+if hasattr(os, "register_at_fork"):
+    # A process that is forked while a thread compiles would wait for ever for that thread, which it does not have.
+    acquire = global_compiler_lock.acquire
+    release = global_compiler_lock.release
+    os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
 
 POLICY = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 PART = {**POLICY, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}

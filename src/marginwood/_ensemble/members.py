@@ -20,6 +20,7 @@ from marginwood._categories import Categories
 from marginwood._ensemble.checkpoint import Checkpoint, Piece
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
 from marginwood._ensemble.library import seeded
+from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import is_integer
 from marginwood._support.threads import check_stopped, run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
@@ -123,7 +124,13 @@ class Training:
         """What a model of `fit` predicts of the rows of its fold; of a forest all rows."""
         rows = self.rows_for(member)
         if not member.is_out_of_bag:
-            return np.asarray(model.predict(_safe_indexing(rows.X, self.splits[fold][1])), dtype=np.float64)
+            test = self.splits[fold][1]
+            name = f"models: {member.name!r}"
+            prediction = as_numbers(model.predict(_safe_indexing(rows.X, test)), name)
+            if prediction.shape != test.shape:
+                expected = f"a prediction for each of {len(test)} rows"
+                raise ValueError(f"{name}: expected {expected}, got shape {prediction.shape}.")
+            return prediction
         X = check_features(model, rows.X)
         prediction = model._predict(X)
         prediction[self.is_informative] = model._predict_oob(X[self.is_informative])

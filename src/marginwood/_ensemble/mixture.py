@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from marginwood._base import Rows
+from marginwood._ends import below, half_open, name_points
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray
 
@@ -69,21 +70,18 @@ def choose_limits(rows: Rows) -> FloatArray:
     limits = np.unique(intervals[np.isfinite(intervals)])
     if len(limits) > MOST_LIMITS:
         limits = np.unique(np.quantile(limits, shares, method="inverted_cdf"))
-    return np.concatenate([[np.nextafter(limits[0], -np.inf)], limits])
+    return np.concatenate([below(limits[:1]), limits])
 
 
 def widen(rows: Rows) -> FloatArray:
-    """The intervals of rows, their ends moved outwards to the edges of bins."""
+    """The intervals of rows, their ends moved outwards to the edges of bins, which hold their upper edge, too."""
     known = rows.informative().intervals
     limits = known[np.isfinite(known)]
     edges = np.unique(np.quantile(limits, np.arange(1, N_BINS) / N_BINS, method="inverted_cdf"))
     edges = np.concatenate([[-np.inf], edges, [np.inf]])
-    lower, upper = rows.intervals.T
-    # A bin holds its upper edge: what is right-censored at an edge lies after it, and a value known to be there before.
-    is_open = upper == np.inf
-    begin = np.where(is_open, np.searchsorted(edges, lower, side="right"), np.searchsorted(edges, lower)) - 1
-    begin = np.maximum(begin, 0)
-    end = np.maximum(np.searchsorted(edges, upper), begin + 1)
+    lower, upper = half_open(rows.intervals).T
+    begin = np.searchsorted(edges, lower, side="right") - 1
+    end = np.searchsorted(edges, upper)
     return np.column_stack([edges[begin], edges[end]])
 
 
@@ -97,14 +95,13 @@ def measure(distribution: IntervalDistribution, bins: FloatArray) -> FloatArray:
 def make_steps(pooled: FloatArray, limits: FloatArray) -> IntervalDistribution:
     """Distributions of the curves that are `pooled` at the limits, one per row."""
     mass = np.diff(pooled, axis=1, prepend=0.0, append=1.0)
-    # Between the first two limits, which are neighbouring numbers, lies what is exactly at the second.
-    lower = np.concatenate([[-np.inf], limits[1:2], limits[1:]])
-    upper = np.append(limits, np.inf)
+    # Between neighbouring numbers, such as the first two limits, lies what is exactly at the second.
+    support = name_points(np.column_stack([np.append(-np.inf, limits), np.append(limits, np.inf)]))
     rows, steps = np.nonzero(mass > 0)
     offsets = np.searchsorted(rows, np.arange(len(mass) + 1))
     kept = mass[rows, steps]
     kept /= np.repeat(np.add.reduceat(kept, offsets[:-1]), np.diff(offsets))
-    return IntervalDistribution._of(np.column_stack([lower[steps], upper[steps]]), kept, offsets)
+    return IntervalDistribution._of(support[steps], kept, offsets)
 
 
 def find_medians(

@@ -7,26 +7,29 @@ has its final name is whole.
 from __future__ import annotations
 
 import hashlib
-import http.client
-import tarfile
+import shutil
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
-import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 __all__ = ["fetch_files"]
 
 CHUNK = 1 << 20
+# What is downloaded and what is unpacked may have so many bytes each: data sets have less, and a small archive may hold
+# as much as a disk does. A file takes a block of the disk, even if it is empty.
+LARGEST = 1 << 28
+BLOCK = 1 << 12
+REPOSITORIES = "github.com"
 
 
 def fetch_files(
     url: str, destination: Path, names: frozenset[str], *, sha256: str | None = None, timeout: float = 60.0
 ) -> None:
-    """Download a zip or tar archive and unpack the files of some names to ``destination / folder / name``.
+    """Download a zip archive and unpack the files of some names to ``destination / folder / name``.
 
     `folder` is the last folder of a file's path in the archive. The address may also be the page of a GitHub
     repository, whose archive is taken. Raises OSError, with the address and the reason, if anything goes wrong.
@@ -39,14 +42,7 @@ def fetch_files(
             _download(url, archive, timeout)
             _check_digest(archive, sha256)
             n_files = _unpack(archive, unpacked, names)
-        except (
-            OSError,
-            http.client.HTTPException,
-            zipfile.BadZipFile,
-            tarfile.TarError,
-            zlib.error,
-            EOFError,
-        ) as error:
+        except Exception as error:  # zipfile alone has some ten kinds of errors for what is no sound archive
             raise OSError(f"{url}: {_reason(error)} Nothing was written to {destination}.") from error
         if not n_files:
             raise OSError(f"{url}: the archive holds no file named {' or '.join(sorted(names))}.")
@@ -57,23 +53,29 @@ def fetch_files(
         raise OSError(f"{destination}: cannot be written.")
 
 
-def _download(url: str, path: Path, timeout: float) -> None:
-    """Write what an address holds to a file; raise if less arrives than was announced."""
+def _download(url: str, path: Path, timeout: float, *, is_archive: bool = False) -> None:
+    """Write what an address holds to a file; raise if less arrives than was announced, or too much.
+
+    A page of a repository has an archive beside it, unless the address is that of the archive already.
+    """
     with urllib.request.urlopen(url, timeout=timeout) as response:
         is_page = response.headers.get_content_type() == "text/html"
-        page = response.url.rstrip("/")
         if not is_page:
             expected = response.headers.get("Content-Length")
             received = 0
             with path.open("wb") as file:
                 while chunk := response.read(CHUNK):
                     received += file.write(chunk)
+                    if received > LARGEST:
+                        raise OSError(f"expected at most {LARGEST} bytes, got more.")
             if expected is not None and received != int(expected):
                 raise OSError(f"the download broke off after {received} of {expected} bytes. Try again.")
     if is_page:
-        if page.endswith(".zip"):
-            raise OSError("expected a zip or tar archive, got a web page.")
-        _download(f"{page}/archive/HEAD.zip", path, timeout)
+        page = response.url.rstrip("/")
+        # Any other page, such as one to log in to a network, comes in place of all that is asked for.
+        if is_archive or urlsplit(page).hostname != REPOSITORIES:
+            raise OSError("expected a zip archive, got a web page.")
+        _download(f"{page}/archive/HEAD.zip", path, timeout, is_archive=True)
 
 
 def _check_digest(path: Path, sha256: str | None) -> None:
@@ -87,35 +89,28 @@ def _check_digest(path: Path, sha256: str | None) -> None:
 
 def _unpack(archive: Path, folder: Path, names: frozenset[str]) -> int:
     """Write the wanted files of an archive; returns how many. Paths that lead elsewhere raise."""
-    n_files = 0
-    for path, content in _read(archive, names):
-        parts = PurePosixPath(path.replace("\\", "/")).parts
-        if len(parts) < 2 or ".." in parts or parts[0] == "/" or ":" in parts[0]:
-            raise OSError(f"the archive holds a file at {path!r}, which is not inside a folder of it.")
-        target = folder / parts[-2] / parts[-1]
-        target.parent.mkdir(exist_ok=True)
-        if target.exists():
-            raise OSError(f"the archive holds two files at {parts[-2]}/{parts[-1]}.")
-        target.write_bytes(content)
-        n_files += 1
+    if not zipfile.is_zipfile(archive):
+        raise OSError("expected a zip archive, got something else.")
+    n_files = n_bytes = 0
+    with zipfile.ZipFile(archive) as zipped:
+        for member in zipped.infolist():
+            path = member.filename
+            parts = PurePosixPath(path.replace("\\", "/")).parts
+            if member.is_dir() or not parts or parts[-1] not in names:
+                continue
+            if len(parts) < 2 or ".." in parts or parts[0] == "/" or ":" in parts[0]:
+                raise OSError(f"the archive holds a file at {path!r}, which is not inside a folder of it.")
+            n_bytes += max(member.file_size, BLOCK)
+            if n_bytes > LARGEST:
+                raise OSError(f"expected files of at most {LARGEST} bytes in all, got more.")
+            target = folder / parts[-2] / parts[-1]
+            target.parent.mkdir(exist_ok=True)
+            if target.exists():
+                raise OSError(f"the archive holds two files at {parts[-2]}/{parts[-1]}.")
+            with zipped.open(member) as source, target.open("xb") as file:
+                shutil.copyfileobj(source, file, CHUNK)
+            n_files += 1
     return n_files
-
-
-def _read(archive: Path, names: frozenset[str]) -> Iterator[tuple[str, bytes]]:
-    """Path and content of the files of wanted names in a zip or tar archive; their checksums are verified."""
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as zipped:
-            for member in zipped.infolist():
-                if PurePosixPath(member.filename).name in names:
-                    yield member.filename, zipped.read(member)
-    elif tarfile.is_tarfile(archive):
-        with tarfile.open(archive) as tar:
-            for entry in tar:
-                file = tar.extractfile(entry) if entry.isfile() else None
-                if file is not None and PurePosixPath(entry.name).name in names:
-                    yield entry.name, file.read()
-    else:
-        raise OSError("expected a zip or tar archive, got something else.")
 
 
 def _reason(error: BaseException) -> str:
@@ -127,6 +122,6 @@ def _reason(error: BaseException) -> str:
         return (
             f"cannot be reached ({reason}). Check the connection, or download it elsewhere and pass a file:// address."
         )
-    if isinstance(error, OSError):
+    if isinstance(error, OSError | ValueError):
         return str(error)
-    return f"the archive is damaged or incomplete ({error}). Try again."
+    return f"the archive is damaged, incomplete or of a kind that is not read ({error}). Try again."

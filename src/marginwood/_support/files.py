@@ -96,10 +96,13 @@ def _remove_abandoned(folder: Path, prefix: str) -> None:
 
 
 def _remove_unlocked(partial: Path) -> None:
+    if not stat.S_ISREG(partial.lstat().st_mode):
+        return  # nobody's partial file, but a pipe, say, or a link
     if fcntl is None:
         partial.unlink()
         return
-    with partial.open("rb") as file:
+    # It may have become a pipe since then: that is opened without waiting for a writer.
+    with os.fdopen(os.open(partial, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         if _is_locked(file, otherwise=False):
             partial.unlink()
 

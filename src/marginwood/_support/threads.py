@@ -8,6 +8,7 @@ calls `check_stopped`, or at the end of the piece at hand.
 from __future__ import annotations
 
 import math
+import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -17,8 +18,9 @@ import sklearn
 from joblib import cpu_count, effective_n_jobs
 
 from marginwood._support.blas import one_blas_thread
+from marginwood._support.checks import is_integer
 
-__all__ = ["check_stopped", "count_threads", "run_in_threads"]
+__all__ = ["cap_jobs", "check_stopped", "count_threads", "run_in_threads"]
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -50,6 +52,13 @@ def count_threads(n_jobs: int | None, n_pieces: int) -> int:
     None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is all processors.
     """
     return max(1, min(effective_n_jobs(n_jobs), n_pieces, MOST_PER_PROCESSOR * cpu_count()))
+
+
+def cap_jobs(n_jobs: Any) -> int | None:
+    """The `n_jobs` of a file: all processors of this machine, not as many threads or processes as the file says."""
+    if n_jobs is not None and not is_integer(n_jobs):
+        raise ValueError(f"n_jobs: expected an integer or None, got {n_jobs!r:.60}.")
+    return -1 if n_jobs is not None and n_jobs > (os.cpu_count() or 1) else n_jobs
 
 
 def run_in_threads(

@@ -27,6 +27,8 @@ __all__ = ["Draw", "aggregate", "grow_trees"]
 
 # How often the data is sent to a cluster that keeps losing it.
 MAX_ATTEMPTS = 3
+# Rows that are drawn at once: the numbers of all would take 8 bytes each.
+DRAWN_AT_ONCE = 2**20
 
 
 class Draw(NamedTuple):
@@ -40,8 +42,12 @@ class Draw(NamedTuple):
         """How often each row was drawn."""
         if self.n_draws == 0:
             return np.ones(self.n_samples, dtype=np.int64)
-        rows = np.random.RandomState(self.seed).randint(0, self.n_samples, self.n_draws)
-        return np.bincount(rows, minlength=self.n_samples)
+        random = np.random.RandomState(self.seed)
+        counts = np.zeros(self.n_samples, dtype=np.int64)
+        for start in range(0, self.n_draws, DRAWN_AT_ONCE):
+            rows = random.randint(0, self.n_samples, min(self.n_draws - start, DRAWN_AT_ONCE))
+            counts += np.bincount(rows, minlength=self.n_samples)
+        return counts
 
 
 class GrownTree(NamedTuple):

@@ -38,7 +38,7 @@ from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
 from marginwood._trees.leafweights import LeafWeights
 from marginwood._trees.outofbag import ForestPath
-from marginwood._trees.rules import Rules, count_draws
+from marginwood._trees.rules import UNBOUNDED, Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
@@ -213,7 +213,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         return self._fit(prepared, rules, len(self.estimators_) if is_warm else 0)
 
     def _rules(self) -> Rules:
-        count_draws(self, 1)
+        count_draws(self, UNBOUNDED)  # of as many rows as may come
         return Rules(
             loss=self.loss,
             margin=self.margin,

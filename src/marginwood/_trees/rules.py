@@ -16,7 +16,7 @@ from marginwood._core.search import Options
 from marginwood._support.checks import check_choice, check_count, check_not_negative, check_number, is_integer
 from marginwood.losses import Loss, check_loss
 
-__all__ = ["AGGREGATIONS", "Rules", "count_draws"]
+__all__ = ["AGGREGATIONS", "UNBOUNDED", "Rules", "count_draws", "most_draws"]
 
 AGGREGATIONS = ("mean", "median")
 FEATURE_RULES: dict[Any, Callable[[int], float]] = {"sqrt": math.sqrt, "log2": math.log2}
@@ -85,12 +85,20 @@ def count_draws(estimator: Any, n_samples: int) -> int:
     max_samples = 1.0 if estimator.max_samples is None else estimator.max_samples
     _check_count_or_share("max_samples", max_samples, 1)
     if estimator.bootstrap:
-        return _count(max_samples, n_samples, 1)
+        n_draws, most = _count(max_samples, n_samples, 1), most_draws(n_samples)
+        if n_draws > most:
+            raise ValueError(f"max_samples: expected at most {most} draws from {n_samples} rows, got {n_draws}.")
+        return n_draws
     if estimator.max_samples is not None:
         raise ValueError("max_samples: nothing is drawn without bootstrap; set bootstrap=True or max_samples=None.")
     if estimator.oob_score:
         raise ValueError("oob_score: every tree has all rows without bootstrap; set bootstrap=True.")
     return 0
+
+
+def most_draws(n_samples: int) -> int:
+    """The most draws of one tree, which predictions of distributions repeat: a file could ask for any number."""
+    return 1000 * max(n_samples, 1000)
 
 
 def _is_count_or_share(least: int) -> Callable[[Any], bool]:

@@ -57,7 +57,7 @@ def fetch_paper_data(
         Where data is kept; by default the folder that the environment variable MARGINWOOD_DATA names, else
         ``~/marginwood_data``.
     url : str, default="https://git.io/mmit-data"
-        A zip or tar archive, or the page of a GitHub repository. A ``file://`` address works too.
+        A zip archive, or the page of a GitHub repository. A ``file://`` address works too.
     sha256 : str, default=None
         Digest that the archive must have; None for no check. No digest can be given here, since the archive of the
         authors may change: to be sure of the same data, keep that of a download that you trust.
@@ -115,7 +115,7 @@ def fetch_survival_data(
         Where data is kept; by default the folder that the environment variable MARGINWOOD_DATA names, else
         ``~/marginwood_data``.
     url : str, default=the wheel of scikit-survival 0.28.0 on PyPI
-        A zip or tar archive with the files, of 4 MB. A ``file://`` address works too.
+        A zip archive with the files, of 4 MB. A ``file://`` address works too.
     sha256 : str, default=the digest of that wheel
         Digest that the archive must have; None for no check.
     download_if_missing : bool, default=True

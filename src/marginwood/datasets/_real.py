@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 
 from marginwood._support.extras import install_hint
 from marginwood.datasets._files import cell_number
-from marginwood.intervals import FloatArray, from_events, make_intervals
+from marginwood.intervals import FloatArray, from_detection_limits, from_events, make_intervals
 
 __all__ = [
     "load_atrazine",
@@ -28,7 +28,8 @@ __all__ = [
     "load_trichloroethylene",
 ]
 
-# The lower ends of the answers 1, 2, ... to the question of income, in dollars; the last one is open.
+# The lower ends of the answers 1, 2, ... to the question of income, in dollars; the last one is open. "3,000 to 4,999"
+# holds its lower end. The first one goes without: 0 has no logarithm.
 INCOME_BRACKETS = (
     *(0, 3_000, 5_000, 7_000, 9_000, 10_000, 11_000, 12_000, 13_000, 14_000, 15_000, 17_000, 20_000, 22_000, 25_000),
     *(30_000, 35_000, 40_000, 45_000, 50_000, 60_000, 75_000, 90_000, 105_000, np.inf),
@@ -116,9 +117,9 @@ def load_mercury(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Mercury in 133 fish of rivers of the United States: left-censored at three detection limits.
 
     The target is in micrograms per gram of wet weight; 15 fish have less than 0.03, 0.05 or 0.1, and the interval
-    (-inf, limit). Features: land use and species (text), weight and length of the fish, methylmercury and mercury in
-    water and sediment, organic carbon, ignition loss, sulphide, and the share of wetland; some cells are missing
-    (NaN). MIT licence, from NADA2 2.0.1.
+    (-inf, limit) without the limit itself. Features: land use and species (text), weight and length of the fish,
+    methylmercury and mercury in water and sediment, organic carbon, ignition loss, sulphide, and the share of wetland;
+    some cells are missing (NaN). MIT licence, from NADA2 2.0.1.
 
     Parameters
     ----------
@@ -154,8 +155,8 @@ def load_trichloroethylene(*, return_X_y: bool = False, as_frame: bool = False) 
     """Trichloroethylene in 247 wells on Long Island: left-censored, four of five rows.
 
     The target is in micrograms per litre of ground water; 194 wells have less than a limit of 1 to 5, and the interval
-    (-inf, limit). Features: a code of land use, density of population, share of industry, and depth of the water in
-    feet. MIT licence, from NADA2 2.0.1.
+    (-inf, limit) without the limit itself. Features: a code of land use, density of population, share of industry, and
+    depth of the water in feet. MIT licence, from NADA2 2.0.1.
 
     Parameters
     ----------
@@ -263,9 +264,9 @@ def load_botulinum(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Household incomes of 944 voters in 1996, reported in 24 brackets: binned.
 
-    The target is in dollars: (3000, 5000) for the second bracket, (105000, inf) for the last. Features: population of
-    the place in thousands, days of television news per week, the respondent's and both candidates' place between left
-    and right, party, age, education from 1 to 7, and the vote. Public domain, from statsmodels 0.15.0.
+    The target is in dollars: from 3000 to under 5000 for the second bracket, from 105000 on for the last. Features:
+    population of the place in thousands, days of television news per week, the respondent's and both candidates' place
+    between left and right, party, age, education from 1 to 7, and the vote. Public domain, from statsmodels 0.15.0.
 
     Parameters
     ----------
@@ -288,13 +289,13 @@ def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     --------
     >>> from marginwood.datasets import load_incomes
     >>> data = load_incomes()
-    >>> data.X.shape, data.y[[0, -1]].tolist()
+    >>> data.X.shape, data.y[[0, -1]].round().tolist()
     ((944, 9), [[0.0, 3000.0], [105000.0, inf]])
     """
     table = _read("incomes")
     bracket = read_numbers(table["income"]).astype(np.intp)
     ends = np.array(INCOME_BRACKETS)
-    y = make_intervals(ends[bracket - 1], ends[bracket])
+    y = make_intervals(ends[bracket - 1], ends[bracket], closed=np.where(bracket > 1, "left", "neither"))
     return answer(load_incomes, table, ("income",), y, return_X_y, as_frame)
 
 
@@ -312,8 +313,7 @@ def read_numbers(cells: list[str]) -> FloatArray:
 
 def _below(value: list[str], is_censored: list[str]) -> FloatArray:
     """Intervals of values that, where they are censored, are detection limits."""
-    values = read_numbers(value)
-    return make_intervals(np.where(read_numbers(is_censored) == 1, -np.inf, values), values)
+    return from_detection_limits(read_numbers(value), nondetect=read_numbers(is_censored))
 
 
 def _is_text(cells: list[str]) -> bool:

@@ -39,10 +39,12 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
 
     Notes
     -----
-    Databases that read and add doubles as IEEE 754 says give the same predictions, bit for bit; those of XGBoost are
-    added in single precision by itself, and those of a linear model in another order. SQLite before 3.43 may
-    miss the last bit of numbers below 1e-280. It takes up to some 950 trees, and paths that turn left at up to
-    some 950 features. The time per row grows with the number of leaves.
+    Databases that read and add doubles as IEEE 754 says, such as SQLite and DuckDB, give the same predictions, bit for
+    bit; those of XGBoost are added in single precision by itself, and those of a linear model in another order. All
+    numbers have an exponent: standard SQL reads ``1.5`` as a decimal and ``1.5e0`` as a double. PostgreSQL reads both
+    as decimals, so its sums may differ in the last bits. SQLite before 3.43 may miss the last bit of numbers below
+    1e-280. It takes up to some 950 trees, and paths that turn left at up to some 950 features. The time per row grows
+    with the number of leaves. A NaN in a column, which databases take for a large number, has to become NULL.
 
     Examples
     --------
@@ -51,8 +53,8 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     >>> tree = MaxMarginIntervalTree().fit([[1.0], [2.0], [float("nan")]], [(0, 1), (4, 6), (4, 6)])
     >>> print(to_sql(tree, feature_names=["dose"], table="patients"))
     CASE
-      WHEN "patients"."dose" <= 1.5 THEN 0.5
-      ELSE 5.0
+      WHEN "patients"."dose" <= 1.5e0 THEN 0.5e0
+      ELSE 5.0e0
     END
     """
     fitted = read(model, expected=EXPECTED).untransformed("to_sql")
@@ -68,7 +70,7 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     trees, aggregation, init = ensemble.added("to_sql")
     total = "\n+ ".join(_case(tree, columns, fitted.categories) for tree in trees)
     if aggregation == "mean":
-        return f"({total}) / {len(trees)}.0"
+        return f"({total}) / {_number(float(len(trees)))}"
     return total if init == 0 else f"{_number(init)} + ({total})"
 
 
@@ -132,12 +134,14 @@ def _number(value: float) -> str:
     """A literal that is read as this very double.
 
     The shortest text may lie close to the middle of two doubles, where readers that round twice, as SQLite's, go wrong.
+    Without an exponent it would be a decimal to many: 0.1 + 0.2 is 0.3 then.
     """
     if not math.isfinite(value):
         return "NULL" if math.isnan(value) else "9e999" if value > 0 else "-9e999"
-    shortest = repr(value)
+    shortest = repr(float(value))  # JSON may have turned 2.0 into 2
     is_safe = 4 * abs(Decimal(shortest) - Decimal(value)) <= Decimal(math.ulp(value))
-    return shortest if is_safe else f"{value:.17e}"
+    text = shortest if is_safe else f"{value:.17e}"
+    return text if "e" in text else f"{text}e0"
 
 
 def _quote(name: str) -> str:
