@@ -24,7 +24,8 @@ voters = load_incomes()
 known = [voters.feature_names.index(name) for name in ("popul", "TVnews", "age", "educ")]
 names = [voters.feature_names[idx] for idx in known]
 X, y = voters.X[:, known], voters.y / 1000
-print(names, y[[0, 400, 943]].tolist())
+print(names)
+print(y[[0, 400, 943]])  # from the lower end to under the upper one
 
 # %%
 # A model, and a picture of it

@@ -258,3 +258,36 @@ def predict_row(root, x):
         assert goes_left is not None
         node = node.left if goes_left else node.right
     return node
+
+
+class Place(NamedTuple):
+    """A number (side 0), or what is right below it (-1) or above it (1), where an open end leaves its interval."""
+
+    number: float
+    side: int
+
+
+def places_of(lower, upper, closed):
+    """The first and the last place of an interval whose ends belong to it as pandas says; equal ends are a value."""
+    if lower == upper:
+        return Place(lower, 0), Place(upper, 0)
+    return Place(lower, 0 if closed in ("left", "both") else 1), Place(upper, 0 if closed in ("right", "both") else -1)
+
+
+def cells_of(rows):
+    """Turnbull's innermost intervals of pairs of places, ascending, and the cells that each row holds.
+
+    A first place and a last place that is not before it, between which no other row begins or ends.
+    """
+    firsts = sorted({first for first, _ in rows})
+    lasts = sorted({last for _, last in rows})
+    cells = [
+        (first, last)
+        for first in firsts
+        for last in lasts
+        if first <= last
+        and not any(first < other <= last for other in firsts)
+        and not any(first <= other < last for other in lasts)
+    ]
+    held = [[first <= begin and end <= last for begin, end in cells] for first, last in rows]
+    return cells, np.array(held)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from marginwood import make_intervals
+
 LOSSES = ("linear_hinge", "squared_hinge")
 
 losses = st.sampled_from(LOSSES)
@@ -51,6 +53,34 @@ def one_sided_intervals(min_size=1, max_size=12, largest=6):
         ends.map(lambda uppers: np.column_stack([np.full(len(uppers), -inf), uppers])),
         ends.map(lambda lowers: np.column_stack([lowers, np.full(len(lowers), inf)])),
     )
+
+
+class SidedIntervals(NamedTuple):
+    """Ends, and which of them belong to their interval."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    closed: np.ndarray
+
+    @property
+    def y(self):
+        """The intervals as the package has them."""
+        return make_intervals(self.lower, self.upper, closed=self.closed)
+
+
+SIDES = ("right", "left", "both", "neither")
+
+
+def _sided_row(ends):
+    row = st.tuples(_row(ends), st.sampled_from(SIDES))
+    return row.map(lambda drawn: (*drawn[0], "right" if drawn[0][0] == drawn[0][1] else drawn[1]))
+
+
+def sided_intervals(min_size=1, max_size=12, largest=6):
+    """Intervals of every kind with ends of every side, at least one of them with a limit."""
+    rows = st.lists(_sided_row(st.integers(-largest, largest)), min_size=min_size, max_size=max_size)
+    columns = rows.map(lambda drawn: SidedIntervals(*map(np.array, zip(*drawn, strict=True))))
+    return columns.filter(lambda rows: (np.isfinite(rows.lower) | np.isfinite(rows.upper)).any())
 
 
 def no_weights(_):

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "marginwood"
 LAYERS = (
     {"_version"},
     {"_support", "_core"},
-    {"_mistakes"},
+    {"_mistakes", "_ends"},
     {"intervals"},
     {"losses"},
     {"datasets", "_solver", "distributions"},
@@ -28,7 +28,7 @@ LAYERS = (
     {"_linear", "xgb"},
     {"_baselines", "xgb_dask"},
     {"_tuning"},
-    {"_archive"},
+    {"_archive", "_soundness"},
     {"_states"},
     {"_persistence"},
     {"_ensemble"},

@@ -383,3 +383,14 @@ def test_a_column_without_any_category_splits_nothing():
     alone = MaxMarginIntervalTree().fit(frame[["size"]], y)
     np.testing.assert_array_equal(tree.predict(frame), alone.predict(frame[["size"]]))
     assert tree.feature_importances_.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_columns_without_any_category_are_kept_in_files(n_columns, tmp_path):
+    frame = pd.DataFrame({f"town{idx}": pd.Categorical([None] * 9, categories=[]) for idx in range(n_columns)})
+    frame["size"] = np.arange(9.0)
+    for model in (MaxMarginIntervalTree(), MaxMarginIntervalForest(2, random_state=0)):
+        model.fit(frame, np.arange(9.0))
+        save(model, tmp_path / "model.mw")
+        for again in (load(tmp_path / "model.mw"), from_dict(json.loads(json.dumps(to_dict(model))))):
+            np.testing.assert_array_equal(again.predict(frame), model.predict(frame))

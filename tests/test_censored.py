@@ -166,6 +166,26 @@ def test_poor_data_give_finite_models(error, y):
     assert (np.diff(curves, axis=1) <= 0).all()
 
 
+@pytest.mark.parametrize("error", SHAPES)
+@pytest.mark.parametrize("kind", ["right", "left and right", "exact"])
+def test_limits_of_one_value_give_the_same_model_in_every_unit(error, kind):
+    X = np.arange(20.0)[:, np.newaxis]
+    is_late = np.ones(20, bool) if kind == "right" else X[:, 0] > 8
+    y = np.column_stack([np.where(is_late, 5.0, -np.inf), np.where(is_late, np.inf, 5.0)])
+    y = np.full((20, 2), 5.0) if kind == "exact" else y
+    model = CensoredLinearRegression(error=error).fit(X, y)
+    chances = model.predict_distribution(X).cdf(5.0)
+    for unit in (1e-300, 1e-6, 1000.0, 1e140):
+        other = CensoredLinearRegression(error=error).fit(X, unit * y)
+        np.testing.assert_allclose(other.predict(X), unit * model.predict(X), rtol=1e-12)
+        assert other.scale_ == pytest.approx(unit * model.scale_, rel=1e-9)
+        np.testing.assert_allclose(other.predict_distribution(X).cdf(5.0 * unit), chances, atol=1e-6)
+        # Of a logarithm a unit is added.
+        moved = CensoredLinearRegression(error=error).fit(X, y + np.log(unit))
+        np.testing.assert_allclose(moved.predict(X), model.predict(X) + np.log(unit), atol=0.01)
+    assert chances.std() > 0.1 or kind != "left and right"
+
+
 def test_files_keep_the_model(tmp_path):
     X, y = draw_rows(4)
     model = CensoredLinearRegression(error="gumbel").fit(X, y)

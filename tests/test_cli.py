@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import io
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ import marginwood.__main__
 from conftest import PATIENCE
 from marginwood import export
 from marginwood._base import IntervalRegressorMixin
+from marginwood._cli import tables
 from marginwood._cli.main import COMMANDS
 from marginwood._cli.models import available_models
 from marginwood.datasets import make_sine
@@ -648,6 +650,34 @@ def test_a_full_disk_behind_stdout_is_reported(folder):
 def test_a_full_device_is_named(folder):
     result = run("report", folder / "tree.mw", folder / "train.csv", "--out", "/dev/full")
     assert_one_line(result, 1, "/dev/full: No space left")
+
+
+@posix
+@pytest.mark.parametrize("content", ["zeros", "zeros, gzipped"])
+def test_what_is_no_text_ends_with_its_first_block(folder, tmp_path, content):
+    path = Path("/dev/zero") if content == "zeros" else tmp_path / "x.csv.gz"
+    if content != "zeros":
+        path.write_bytes(gzip.compress(bytes(2**24)))
+    assert_one_line(
+        run("predict", folder / "tree.mw", path), 1, f"{path}: expected text, gzip or Parquet, got NUL bytes"
+    )
+
+
+@pytest.mark.parametrize("source", ["a pipe", "a gzip file"])
+def test_a_stream_has_a_limit_and_a_plain_file_has_none(call, folder, tmp_path, monkeypatch, source):
+    content = (folder / "new.csv").read_bytes()
+    plain, packed = tmp_path / "x.csv", tmp_path / "x.csv.gz"
+    plain.write_bytes(content)
+    packed.write_bytes(gzip.compress(content))
+    monkeypatch.setattr(tables, "LARGEST_STREAM", len(content) - 1)
+    monkeypatch.setattr(tables, "BLOCK", 100)
+    assert call("predict", folder / "tree.mw", plain)[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, _, error = call("predict", folder / "tree.mw", packed if source == "a gzip file" else "-")
+    assert code == 1
+    assert f"more than {len(content) - 1} bytes; write them to a plain file" in error
+    monkeypatch.setattr(tables, "LARGEST_STREAM", len(content))
+    assert call("predict", folder / "tree.mw", packed)[0] == 0
 
 
 @posix

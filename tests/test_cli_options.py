@@ -58,6 +58,12 @@ def assert_same(found, expected):
     np.testing.assert_array_equal(found.predict(FRAME), expected.predict(X))
 
 
+@pytest.mark.parametrize("seed", ["-1", "4294967296", "one"])
+def test_a_seed_that_generators_do_not_take_is_refused_by_name(call, wells, tmp_path, seed):
+    code, _, stderr = call("fit", wells, *TARGET, f"--seed={seed}", "--out", tmp_path / "model.mw")
+    assert (code, "argument --seed: " in stderr) == (2, True)
+
+
 def test_the_logarithm_is_learned_and_the_target_predicted_and_drawn(call, train):
     path, model = train("fit", "--features", "depth", "age", "--max-depth", 2, "--log")
     assert_same(model, TransformedIntervalRegressor(TREE).fit(X, Y))
@@ -149,6 +155,23 @@ def test_kept_columns_come_before_the_predictions(call, train, wells):
     lines = out.splitlines()
     assert lines[0] == "id,site,prediction"
     assert lines[3] == f"W2,site 2,{model.predict(FRAME)[2]:.1f}"
+
+
+def test_kept_texts_are_safe_for_spreadsheets_if_that_is_asked_for(call, train, tmp_path):
+    path, model = train("fit", *FIT)
+    cells = ["=1+1", "-5", "-5 mg", "@x", "+49 170", "\t=2", "a=b", None]
+    frame = pl.DataFrame(FRAME[: len(cells)]).with_columns(
+        pl.Series("=id", cells), pl.Series("shift", [-0.5] * len(cells))
+    )
+    frame.write_csv(tmp_path / "new.csv")
+    words = ["predict", path, tmp_path / "new.csv", "--keep", "=id", "shift", "--out", tmp_path / "out.csv"]
+    assert call(*words)[0] == 0
+    assert pl.read_csv(tmp_path / "out.csv")["=id"].to_list() == cells
+    assert call(*words, "--safe-cells")[0] == 0
+    found = pl.read_csv(tmp_path / "out.csv")
+    assert found["'=id"].to_list() == ["'=1+1", "-5", "'-5 mg", "'@x", "'+49 170", "'\t=2", "a=b", None]
+    assert found["shift"].to_list() == [-0.5] * len(cells)
+    np.testing.assert_array_equal(found["prediction"], model.predict(FRAME[: len(cells)]))
 
 
 def test_a_report_names_rows_and_shows_ranges(call, train, wells, tmp_path):

@@ -5,7 +5,9 @@ import polars as pl
 import pytest
 
 import marginwood
+from marginwood._cli.data import read_target
 from marginwood._cli.errors import with_options
+from marginwood._cli.tables import read_table
 
 RANDOM = np.random.RandomState(0)
 DEPTH = RANDOM.uniform(0, 10, 60)
@@ -53,6 +55,36 @@ def test_flags_in_a_column_of_their_own_mark_what_was_not_detected(call, tmp_pat
     measured = np.where(IS_BELOW, LIMIT, ARSENIC)
     path = write(tmp_path / "wells.csv", arsenic=measured, remark=np.where(IS_BELOW, *marks))
     assert_learned(call, path, "--value", "arsenic", "--nondetect", "remark")
+
+
+@pytest.mark.parametrize("closed", [None, "left", "both", "neither"])
+def test_the_ends_that_belong_to_intervals_are_named_and_kept_in_the_file(call, tmp_path, closed):
+    # The columns have the names of sides, too.
+    left = np.floor(ARSENIC)
+    path = write(tmp_path / "wells.csv", left=left, right=left + 1)
+    options = ["--lower", "left", "--upper", "right"] + (["--closed", closed] if closed else [])
+    code, _, stderr = call("fit", path, *options, "--max-depth", "2", "--out", tmp_path / "m.mw")
+    assert code == 0, stderr
+    assert marginwood.load(tmp_path / "m.mw").feature_names_in_.tolist() == ["depth"]
+    assert f"target: {' '.join(options)}\n" in call("show", tmp_path / "m.mw")[1]
+    target = {"lower": "left", "upper": "right"} | ({"closed": closed} if closed else {})
+    expected = marginwood.make_intervals(left, left + 1, closed=closed or "right")
+    assert np.array_equal(read_target(read_table(str(path)), target), expected)
+    # Where both ends belong to them, brackets that touch are not known to be in order.
+    code, stdout, stderr = call("evaluate", tmp_path / "m.mw", path)
+    assert code == 0, stderr
+    if closed != "both":
+        default = stdout
+        assert call("evaluate", tmp_path / "m.mw", path, "--closed", "both")[1] != default
+
+
+def test_a_folder_has_sides_too(call, tmp_path):
+    write(tmp_path / "features.csv")
+    left = np.floor(ARSENIC)
+    pl.DataFrame({"from": left, "to": left + 1}).write_csv(tmp_path / "targets.csv")
+    code, _, stderr = call("fit", tmp_path, "--closed", "left", "--out", tmp_path / "m.mw")
+    assert code == 0, stderr
+    assert "target: --closed left --lower from --upper to" in call("show", tmp_path / "m.mw")[1]
 
 
 def test_limits_may_be_a_column(call, tmp_path):
@@ -106,6 +138,15 @@ def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
         ),
         (["--value", "depth", "--lower", "depth"], 2, "--value with nothing else"),
         (["--nondetect", "flag"], 2, "go with --value"),
+        (["--value", "depth", "--closed", "left"], 2, "--closed goes with --lower and --upper"),
+        (["--time", "days", "--event", "event", "--closed", "left"], 2, "--closed goes with --lower and --upper"),
+        (["--closed", "left"], 2, "name the target's columns: --lower COL --upper COL"),
+        (["--lower", "days", "--closed", "up"], 2, "argument --closed: invalid choice: 'up'"),
+        (
+            ["--lower", "days", "--upper", "days", "--closed", "neither"],
+            1,
+            "wells.csv: lower, upper: no number lies between open ends in 60 of 60 rows",
+        ),
         (["--value", "arsenic", "--nondetect", "flag"], 1, "column 'flag', row 3: expected 1 or 0, true or false"),
         (["--value", "arsenic", "--lower-limit", "x"], 2, "--lower-limit: expected a number or a column"),
         (["--value", "odd"], 1, "wells.csv: odd: expected a number, '<1', '>50' or 'ND' (not detected)"),

@@ -120,7 +120,8 @@ def test_the_radius_is_the_promised_quantile_of_the_distances(y, level, mode, da
     ranges = around(f, y, mode=mode, confidence_level=level).predict_interval([[2.0], [-1.5]])
     for f_new, (low, high) in zip([2.0, -1.5], ranges, strict=True):
         assert low == (-inf if mode == "upper" else f_new - q)
-        assert high == (inf if mode == "lower" else f_new + q)
+        # Just beyond the lower end of a row, which the row does not hold.
+        assert high == (inf if mode == "lower" else f_new + q if mode != "meets" else np.nextafter(f_new + q, inf))
 
 
 @settings(max_examples=50)
@@ -183,7 +184,7 @@ def test_the_bracket_holds_the_radius_of_the_hidden_labels(y, level, mode, data)
     if mode == "contains":
         assert far == given_intervals.predict_interval([[0.0]])[0, 1]
     if mode == "meets":
-        assert near == given_intervals.predict_interval([[0.0]])[0, 1]
+        assert np.nextafter(near, inf) == given_intervals.predict_interval([[0.0]])[0, 1]
 
 
 @given(seed=st.integers(0, 10**6), level=levels)
@@ -350,7 +351,7 @@ def test_mass_beyond_the_data_counts_at_the_last_limit():
     y = np.column_stack([np.arange(1.0, 31.0), np.where(np.arange(30) < 5, np.arange(1.0, 31.0), inf)])
     inner = DistributionalIntervalRegressor(IntervalDummyRegressor(), cv=3)
     model = ConformalIntervalRegressor(inner, method="split", test_size=10, spread="distribution", mode="lower")
-    model.fit(np.zeros((30, 1)), y)
+    model.set_params(random_state=0).fit(np.zeros((30, 1)), y)
     assert np.isinf(model.estimators_[0].predict_quantile([[0.0]], 0.75)).all()
     assert np.isfinite(model.spreads_).all()
     assert (model.spreads_ > 0).all()

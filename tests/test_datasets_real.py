@@ -6,7 +6,7 @@ import zipfile
 from collections import Counter
 from hashlib import sha256
 from importlib.resources import files
-from math import inf
+from math import inf, nextafter
 
 import numpy as np
 import pytest
@@ -84,10 +84,13 @@ def test_targets_are_made_of_the_columns_that_hold_them():
     assert datasets.load_gbsg2().y[0].tolist() == [1814, 1814]
     assert (np.isfinite(datasets.load_gbsg2().y[:, 1]) == is_event).all()
     first_below = next(row for row, cells in enumerate(read_cells("mercury")) if cells["HgCen"] == "True")
-    assert datasets.load_mercury().y[first_below].tolist() == [-inf, float(read_cells("mercury")[first_below]["Hg"])]
+    limit = float(read_cells("mercury")[first_below]["Hg"])
+    assert datasets.load_mercury().y[first_below].tolist() == [-inf, nextafter(limit, 0)]
     answer = [int(cells["income"]) for cells in read_cells("incomes")]
     for bracket, ends in {1: [0, 3000], 10: [14_000, 15_000], 15: [25_000, 30_000], 24: [105_000, inf]}.items():
-        assert datasets.load_incomes().y[answer.index(bracket)].tolist() == ends
+        # From the lower end on, to under the upper one; 0 is left out.
+        expected = [nextafter(end, 0) if np.isfinite(end) else end for end in ends]
+        assert datasets.load_incomes().y[answer.index(bracket)].tolist() == expected
 
 
 @each_name

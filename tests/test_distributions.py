@@ -1,28 +1,37 @@
 """Step distributions: what they answer, against masses that are really put somewhere."""
 
 import pickle
-from math import inf
+from math import inf, nextafter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marginwood import from_detection_limits, make_intervals
+from marginwood._ends import half_open
 from marginwood.distributions import IntervalDistribution, turnbull
-from marginwood.distributions._steps import concatenate
+from marginwood.distributions._weighted import concatenate
+from strategies import SIDES
 
-POINTS = np.arange(-8, 8.25, 0.5)
+WHOLE = np.arange(-8.0, 9)
+POINTS = np.sort(np.concatenate([WHOLE, WHOLE + 0.5, np.nextafter(WHOLE, -inf)]))
 
 
 @st.composite
 def steps(draw, unbounded=True):
-    """Support intervals with whole ends, and masses of whole sixteenths."""
-    ends = sorted(draw(st.sets(st.integers(-6, 6), min_size=2, max_size=9)))
+    """Support intervals of whole ends, some of them moved to the number right below, and masses of few sizes."""
+    numbers = sorted(draw(st.sets(st.integers(-6, 6), min_size=2, max_size=9)))
+    ends = [nextafter(end, -inf) if draw(st.booleans()) else float(end) for end in numbers]
     support = []
     while ends:
         low = ends.pop(0)
-        high = ends.pop(0) if ends and draw(st.booleans()) else low
-        support.append((float(low), float(high)))
+        if ends and draw(st.booleans()):
+            support.append((low, ends[0]))
+            if draw(st.booleans()):
+                ends.pop(0)  # else what follows touches it
+        else:
+            support.append((np.ceil(low), np.ceil(low)))
     if unbounded and draw(st.booleans()):
         support[0] = (-inf, support[0][1])
     if unbounded and draw(st.booleans()) and support[-1][0] > -inf:
@@ -59,8 +68,8 @@ def test_the_curves_are_those_of_masses_at_the_ends_and_spread_between_them(step
     support, mass = step
     found = IntervalDistribution(support, mass)
     at_upper = [mass[support[:, 1] <= t].sum() for t in POINTS]
-    # A mass above every limit lies right after its lower end, not on it.
-    at_lower = [mass[(support[:, 0] < t) | ((support[:, 0] == t) & (support[:, 1] < inf))].sum() for t in POINTS]
+    # Right after its lower end, unless it is a point.
+    at_lower = [mass[(support[:, 0] < t) | (support[:, 1] <= t)].sum() for t in POINTS]
     np.testing.assert_allclose(found.cdf(POINTS, bound="lower"), at_upper, atol=1e-12)
     np.testing.assert_allclose(found.cdf(POINTS, bound="upper"), at_lower, atol=1e-12)
     np.testing.assert_allclose(found.cdf(POINTS), [spread_cdf(support, mass, t) for t in POINTS], atol=1e-12)
@@ -81,9 +90,10 @@ def test_a_quantile_lies_where_the_curves_reach_its_level(step, q):
     support, mass = step
     found = IntervalDistribution(support, mass)
     sums = np.cumsum(mass)
-    low = support[np.flatnonzero(sums >= q - 1e-9)[0], 0]
+    shown = support.round()
+    low = shown[np.flatnonzero(sums >= q - 1e-9)[0], 0]
     above = np.flatnonzero(sums > q + 1e-9)
-    high = support[above[0] if len(above) else -1, 1]
+    high = shown[above[0] if len(above) else -1, 1]
     assert found.quantile(q).tolist() == [low, high]
     assert found.quantile(q, bound="lower") == low
     assert found.quantile(q, bound="upper") == high
@@ -93,21 +103,62 @@ def test_a_quantile_lies_where_the_curves_reach_its_level(step, q):
         assert found.cdf(value) == pytest.approx(q, abs=1e-9) or (support == value).all(axis=1).any()
 
 
-@given(steps(), st.tuples(st.integers(-7, 7), st.integers(-7, 7)), st.sampled_from(["both", "low", "high"]))
-def test_the_probability_of_an_interval_is_what_lies_in_it(step, ends, sides):
+@given(
+    steps(), st.tuples(st.integers(-7, 7), st.integers(-7, 7)), st.sampled_from(SIDES), st.sampled_from([0, -inf, inf])
+)
+def test_the_probability_of_an_interval_is_what_lies_in_it(step, ends, closed, unknown):
     support, mass = step
     found = IntervalDistribution(support, mass)
     low, high = sorted(map(float, ends))
-    low, high = (-inf if sides == "high" else low), (inf if sides == "low" else high)
-    after_low = support[:, 1] > low if high == inf else support[:, 1] >= low
-    meets = after_low & (support[:, 0] <= high)
-    inside = meets & (support[:, 0] >= low) & (support[:, 1] <= high)
-    least, between, most = (found.probability([(low, high)], bound=bound)[0] for bound in ("lower", "spread", "upper"))
+    low, high = (-inf if unknown < 0 else low), (inf if unknown > 0 else high)
+    if low == high:
+        closed = "both"
+    y = make_intervals([low], [high], closed=closed)
+    (begin, end), (lower, upper) = half_open(y)[0], half_open(support).T
+    meets = (lower < end) & (begin < upper)
+    inside = (begin <= lower) & (upper <= end)
+    least, between, most = (found.probability(y, bound=bound)[0] for bound in ("lower", "spread", "upper"))
     assert least == pytest.approx(mass[inside].sum(), abs=1e-12)
     assert most == pytest.approx(mass[meets].sum(), abs=1e-12)
-    at_points = mass[(support[:, 0] == low) & (support[:, 1] == low)].sum() if high < inf else 0.0
-    spread = [spread_cdf(support, mass, t) if np.isfinite(t) else float(t > 0) for t in (low, high)]
-    assert between == pytest.approx(spread[1] - spread[0] + at_points, abs=1e-12)
+    spread = [spread_cdf(support, mass, t) if np.isfinite(t) else float(t > 0) for t in (begin, end)]
+    assert between == pytest.approx(spread[1] - spread[0], abs=1e-12)
+
+
+@given(steps(), st.sets(st.integers(-7, 7), min_size=1), st.sampled_from(SIDES[:2]), st.floats(-9, 9))
+def test_the_probabilities_of_touching_brackets_add_up_to_1(step, edges, closed, shift):
+    found = IntervalDistribution(*step).shifted(shift)
+    edges = np.array([-inf, *sorted(edges), inf])
+    brackets = make_intervals(edges[:-1], edges[1:], closed=closed)
+    assert found.probability(brackets).sum() == pytest.approx(1)
+    assert found.probability(brackets, bound="lower").sum() <= 1 + 1e-12
+    assert found.probability(brackets, bound="upper").sum() >= 1 - 1e-12
+
+
+@given(steps(), st.floats(-1e3, 1e3))
+def test_a_distribution_that_is_moved_says_of_its_support_what_it_shows(step, shift):
+    support, mass = step
+    moved = IntervalDistribution(support, mass).shifted(shift)
+    ends = support + shift
+    for bound in ("lower", "spread", "upper"):
+        expected = [mass[ends[:, 1] <= end].sum() for end in ends[:, 1]]
+        # What lies between two ends of one place has no room to be spread.
+        assert (moved.cdf(ends[:, 1], bound=bound) >= np.array(expected) - 1e-12).all()
+    finite = np.isfinite(ends).all(axis=1)
+    if finite.any():
+        np.testing.assert_array_less(mass[finite] - 1e-12, moved.probability(ends[finite]))
+    quantiles = moved.quantile([0.25, 0.5], bound="upper")
+    assert (moved.cdf(quantiles, bound="lower") >= np.array([0.25, 0.5]) - 1e-9).all()
+
+
+def test_what_is_shown_is_the_number_that_was_meant():
+    found = turnbull(from_detection_limits(["<0.1", "0.1", "3", "≥7"]))
+    assert found.support.tolist() == [[-inf, 0.1], [0.1, 0.1], [3, 3], [7, inf]]
+    assert found.quantile([0.1, 0.3, 0.6, 0.9]).tolist() == [[-inf, 0.1], [0.1, 0.1], [3, 3], [7, inf]]
+    assert found.cdf([0.1, nextafter(0.1, 0), 7, nextafter(7, 0)]).tolist() == [0.5, 0.25, 0.75, 0.75]
+    # A known value is what it is, whatever it looks like.
+    noisy = turnbull([0.7 + 0.1, 1.0])
+    assert noisy.support[0].tolist() == [0.7999999999999999, 0.7999999999999999]
+    assert noisy.quantile(0.2).tolist() == [0.7999999999999999, 0.7999999999999999]
 
 
 @given(steps(unbounded=False))

@@ -90,7 +90,7 @@ def test_infinite_thresholds_are_written_without_infinities():
 
 def test_a_lone_leaf_is_a_number():
     tree = MaxMarginIntervalTree().fit([[0.0]], [[-2.5, -2.5]])
-    assert to_sql(tree) == "-2.5"
+    assert to_sql(tree) == "-2.5e0"
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: value == 0 or abs(value) > 1e-280))
@@ -99,6 +99,16 @@ def test_a_lone_leaf_is_a_number():
 @example(1.7976931348623157e308)
 def test_sqlite_reads_every_number_as_it_was(value):
     assert run(_number(value), np.zeros((1, 1)), ["x"]) == [value]
+
+
+def test_a_whole_number_of_json_is_written_as_a_double():
+    assert _number.__wrapped__(2) == "2.0e0"
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -2.5, 1e22, 123456789012345680.0, 0.0717085058433184])
+def test_every_number_has_an_exponent_so_that_standard_sql_reads_a_double_and_no_decimal(value):
+    assert "e" in _number(value)
+    assert float(_number(value)) == value
 
 
 def test_a_sum_beyond_the_doubles_of_a_broken_model_stays_an_expression():

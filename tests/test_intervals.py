@@ -25,8 +25,13 @@ from marginwood.intervals import (
 from strategies import intervals
 
 INF, NAN = np.inf, np.nan
+FROM_8 = np.nextafter(8, 0)  # as a lower end it says that 8 belongs to the interval
 PAIRS = [(1.0, 2.0), (-INF, 3.0), (4.0, INF), (5.0, 5.0), (-INF, INF)]
 EXPECTED = np.array(PAIRS)
+
+
+def below(number):
+    return np.nextafter(number, -INF)
 
 
 @given(intervals())
@@ -113,11 +118,19 @@ def test_a_structured_array_with_a_masked_event_is_refused():
         check_intervals(y)
 
 
-def test_pandas_intervals_are_taken_by_their_ends():
+@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+def test_pandas_intervals_are_taken_by_their_ends_and_sides(closed):
     pd = pytest.importorskip("pandas")
-    index = pd.IntervalIndex.from_tuples([(1.0, 2.0), (-INF, 3.0)], closed="left")
+    index = pd.IntervalIndex.from_tuples([(1.0, 2.0), (-INF, 3.0)], closed=closed)
     for y in (index, index.array, pd.Series(index)):
-        assert_array_equal(check_intervals(y), [[1, 2], [-INF, 3]])
+        assert_array_equal(check_intervals(y), make_intervals([1, -INF], [2, 3], closed=closed))
+
+
+def test_an_interval_of_pandas_that_holds_nothing_is_refused():
+    pd = pytest.importorskip("pandas")
+    index = pd.IntervalIndex.from_tuples([(1.0, 2.0), (3.0, 3.0)], closed="neither")
+    with pytest.raises(ValueError, match=r"target: no number lies between open ends .* row 1, lower=3.0, upper=3.0"):
+        check_intervals(index, name="target")
 
 
 def test_the_bins_of_pandas_cut_are_intervals():
@@ -126,6 +139,8 @@ def test_the_bins_of_pandas_cut_are_intervals():
     for y in (pd.cut(values, bins), pd.cut(pd.Series(values), bins)):
         assert_array_equal(check_intervals(y), [[-INF, 1], [1, 2], [2, INF]])
     assert_array_equal(check_intervals(pd.cut([1, 2], [0, 1, 5])), [[0, 1], [1, 5]])
+    left = pd.cut([1, 2], [0, 1, 5], right=False)
+    assert_array_equal(check_intervals(left), make_intervals([1, 1], [5, 5], closed="left"))
 
 
 @pytest.mark.parametrize("bins", [[0.0, 1.0], [0, 1]])
@@ -304,7 +319,7 @@ def test_events_are_uncensored_and_the_rest_is_right_censored(event):
 
 def test_infinities_that_still_make_an_interval_are_kept():
     assert_array_equal(from_events([-INF, 1], [0, 1]), [[-INF, INF], [1, 1]])
-    assert_array_equal(from_detection_limits([-INF, INF], 0.5, 8), [[-INF, 0.5], [8, INF]])
+    assert_array_equal(from_detection_limits([-INF, INF], 0.5, 8), [[-INF, 0.5], [FROM_8, INF]])
 
 
 @pytest.mark.parametrize(
@@ -333,14 +348,15 @@ def test_words_for_events_are_refused_with_a_way_out(dtype):
 
 def test_values_at_or_beyond_a_detection_limit_are_censored_there():
     y = [-1.0, 0.5, 0.6, 7.9, 8.0, 9.0]
-    expected = [[-INF, 0.5], [-INF, 0.5], [0.6, 0.6], [7.9, 7.9], [8, INF], [8, INF]]
+    # A value that is recorded at a limit may be that limit.
+    expected = [[-INF, 0.5], [-INF, 0.5], [0.6, 0.6], [7.9, 7.9], [FROM_8, INF], [FROM_8, INF]]
     assert_array_equal(from_detection_limits(y, 0.5, 8), expected)
     assert_array_equal(from_detection_limits(y), np.column_stack([y, y]))
 
 
 def test_detection_limits_may_differ_per_row_or_be_absent():
     made = from_detection_limits([1.0, 1.0, 1.0], lower_limit=[2.0, NAN, None], upper_limit=[INF, 1.0, 3.0])
-    assert_array_equal(made, [[-INF, 2], [1, INF], [1, 1]])
+    assert_array_equal(made, [[-INF, 2], [below(1), INF], [1, 1]])
 
 
 @pytest.mark.parametrize(
@@ -358,24 +374,29 @@ def test_impossible_detection_limits_are_refused(y, limits, message):
 
 
 def test_measurements_are_read_as_laboratories_write_them():
-    made = from_detection_limits(["<1", "2.5", ">50", "ND", "0.1", "≤ 3"], lower_limit=0.5)
-    assert_array_equal(made, [[-INF, 1], [2.5, 2.5], [50, INF], [-INF, 0.5], [-INF, 0.5], [-INF, 3]])
+    texts = ["<1", "2.5", ">50", "ND", "0.1", "≤ 3", "≥50", "ND(3)", "<0", ">= 0"]
+    made = from_detection_limits(texts, lower_limit=0.5)
+    expected = [[-INF, below(1)], [2.5, 2.5], [50, INF], [-INF, below(0.5)], [-INF, 0.5], [-INF, 3]]
+    expected += [[below(50), INF], [-INF, below(3)], [-INF, -5e-324], [-5e-324, INF]]
+    assert_array_equal(made, expected)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_measurements_may_be_a_series(library):
     series = pytest.importorskip(library).Series(["<1", "2.5", ">50"])
-    assert_array_equal(from_detection_limits(series), [[-INF, 1], [2.5, 2.5], [50, INF]])
+    assert_array_equal(from_detection_limits(series), [[-INF, below(1)], [2.5, 2.5], [50, INF]])
 
 
 def test_a_flag_decides_between_a_limit_and_a_detected_value_that_is_equal_to_it():
     flags = [True, False, False]
-    assert_array_equal(from_detection_limits([0.5, 0.5, 2], nondetect=flags), [[-INF, 0.5], [0.5, 0.5], [2, 2]])
-    assert_array_equal(from_detection_limits([0, 0.5, 2], 0.5, nondetect=flags), [[-INF, 0.5], [0.5, 0.5], [2, 2]])
+    half = [-INF, below(0.5)]
+    assert_array_equal(from_detection_limits([0.5, 0.5, 2], nondetect=flags), [half, [0.5, 0.5], [2, 2]])
+    assert_array_equal(from_detection_limits([0, 0.5, 2], 0.5, nondetect=flags), [half, [0.5, 0.5], [2, 2]])
     assert_array_equal(
-        from_detection_limits([NAN, 0.2, 9], 0.5, 9, nondetect=flags), [[-INF, 0.5], [0.2, 0.2], [9, INF]]
+        from_detection_limits([NAN, 0.2, 9], 0.5, 9, nondetect=flags), [half, [0.2, 0.2], [below(9), INF]]
     )
-    assert_array_equal(from_detection_limits(["<1", "1", "ND"], 2, nondetect=[1, 0, 1]), [[-INF, 1], [1, 1], [-INF, 2]])
+    texts = from_detection_limits(["<1", "1", "ND", "≤1"], 2, nondetect=[1, 0, 1, 1])
+    assert_array_equal(texts, [[-INF, below(1)], [1, 1], [-INF, below(2)], [-INF, 1]])
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,32 @@ def test_without_polars_a_table_goes_through_arrow_and_pandas(monkeypatch):
     for table in (FEATURES, Interchange(FEATURES)):
         with pytest.raises(ImportError, match=r"X: a table of type .* is read with polars or pyarrow: pip install"):
             tables.as_known_table(table, "X")
+
+
+def test_a_table_of_one_column_is_refused_as_weights_and_as_times_by_its_shape():
+    table = pyarrow.table({"w": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"sample_weight: expected a number or shape \(2,\).*got shape \(2, 1\)"):
+        marginwood.MaxMarginIntervalTree().fit([[1.0], [2.0]], [1.0, 2.0], sample_weight=Stream(table))
+    with pytest.raises(ValueError, match=r"expected 1-D arrays of one length; time has shape \(2, 1\)"):
+        from_events(Stream(table), [True, False])
+
+
+def test_two_columns_of_one_name_are_refused():
+    table = pyarrow.table([[1.0, 2.0], [3.0, 4.0]], names=["a", "a"])
+    with pytest.raises(ValueError, match=r"X: expected columns of different names: .*a"):
+        marginwood.MaxMarginIntervalTree().fit(table, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("X", "error"),
+    [
+        (pyarrow.table({"a": [[1.0], [2.0, 3.0]]}), ValueError),
+        (pyarrow.table({"a": [{"b": 1.0}, {"b": 2.0}]}), (TypeError, ValueError)),
+        ([[{}], [{}]], TypeError),
+        (object(), TypeError),
+    ],
+    ids=["lists", "structs", "dictionaries", "no table"],
+)
+def test_what_holds_no_rows_of_numbers_is_refused_by_name(X, error):
+    with pytest.raises(error, match=r"^X: expected rows of numbers, got "):
+        marginwood.MaxMarginIntervalTree().fit(X, [1.0, 2.0])

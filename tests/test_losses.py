@@ -4,6 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from marginwood import MaxMarginIntervalTree, from_detection_limits, make_intervals
 from marginwood import losses as module
 from marginwood.losses import breakpoints, hinge_loss, optimal_constant
 from reference import limits_of, minimum
@@ -17,6 +18,7 @@ from strategies import (
     sample_weights,
     scales,
     shifts,
+    sided_intervals,
 )
 
 INF = np.inf
@@ -122,6 +124,24 @@ def test_the_cost_is_exactly_zero_where_one_constant_satisfies_all_rows(loss, sh
     value, low, high, cost = optimal_constant(y, loss=loss, sample_weight=[0.1, 0.2, 0.3, 0.7])
     assert (low, high, cost) == (0.3 + shift, 0.6 + shift, 0.0)
     assert low < value < high
+
+
+@given(sided_intervals(), losses, margins)
+def test_sides_change_the_optimum_by_the_last_bit_at_most(rows, loss, margin):
+    plain = optimal_constant(make_intervals(rows.lower, rows.upper), loss=loss, margin=margin)
+    assert_allclose(optimal_constant(rows.y, loss=loss, margin=margin), plain, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_neighbour_of_0_counts_as_0(loss):
+    # The square of the distance between them is below the smallest number.
+    y = from_detection_limits(["<0", "0", "≥0", "0"])
+    assert optimal_constant(y, loss=loss) == (0, 0, 0, 0)
+    assert MaxMarginIntervalTree(loss=loss).fit(np.arange(4.0)[:, np.newaxis], y).predict([[0.0]]) == 0
+
+
+def test_sides_are_no_quartile_distance():
+    assert module.quartile_distance(from_detection_limits(["<50", "50", "<50", "50", "≥50"])) == 0
 
 
 def test_weights_that_do_not_add_up_exactly_leave_the_linear_minimum_flat():

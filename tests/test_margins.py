@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from marginwood import from_detection_limits
 from marginwood.model_selection import margin_grid
 
 
@@ -24,3 +25,10 @@ def test_a_tiny_gap_does_not_stretch_the_grid():
 
 def test_equal_limits_leave_no_margin():
     assert margin_grid([(2.5, np.inf), (2.5, 2.5)]).tolist() == [0.0]
+    assert margin_grid(from_detection_limits(["<2.5", "2.5", "≥2.5"])).tolist() == [0.0]
+    assert margin_grid(from_detection_limits(["<0", "0", "≥0"])).tolist() == [0.0]
+
+
+def test_which_ends_belong_to_intervals_makes_no_difference():
+    y = from_detection_limits(["<1", "1", "≥1", "7", "<3", "3"])
+    np.testing.assert_allclose(margin_grid(y, 5), margin_grid(y.round(), 5), rtol=1e-12)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 
+from marginwood import make_intervals
 from marginwood.losses import optimal_constant
 from marginwood.metrics import (
     interval_accuracy,
@@ -13,7 +14,7 @@ from marginwood.metrics import (
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
-from strategies import count_weights, intervals, losses, margins
+from strategies import count_weights, intervals, losses, margins, sided_intervals
 
 INF = np.inf
 METRICS = [
@@ -38,6 +39,25 @@ def test_errors_are_distances_to_the_interval():
     assert interval_mean_squared_error(Y, PREDICTION) == (4 + 9) / 5
     assert interval_mean_absolute_error(Y, PREDICTION) == (2 + 3) / 5
     assert interval_accuracy(Y, PREDICTION) == 3 / 5
+
+
+@given(sided_intervals(), st.data())
+def test_sides_change_errors_by_the_last_bit_at_most(rows, data):
+    plain = make_intervals(rows.lower, rows.upper)
+    values = st.lists(st.integers(-7, 7).map(float), min_size=len(plain), max_size=len(plain))
+    prediction = np.array(data.draw(values))
+    for metric in METRICS:
+        assert_allclose(metric(rows.y, prediction), metric(plain, prediction), atol=1e-12)
+
+
+def test_a_prediction_on_an_end_has_no_error_whichever_side_it_is_of():
+    y = make_intervals(
+        [-INF, -INF, 0, 0, 5], [0, 5, 5, 5, INF], closed=["neither", "neither", "neither", "both", "left"]
+    )
+    assert interval_accuracy(y, [0.0, 5.0, 0.0, 5.0, 5.0]) == 1
+    assert interval_d2_score(y, [0.0, 5.0, 0.0, 5.0, 5.0]) == 1
+    assert interval_d2_score(make_intervals([-INF, 0], [0, 0], closed=["neither", "right"]), [0.0, 0.0]) == 1
+    assert interval_accuracy([5.0], [np.nextafter(5, 9)]) == 0
 
 
 @given(scored_predictions())
@@ -104,6 +124,14 @@ def test_uncensored_targets_are_scored_as_usual(metric, usual, weighted, shift):
 )
 def test_d2_is_one_without_error_and_zero_where_only_a_constant_has_none(y, prediction, expected):
     assert interval_d2_score(y, prediction) == expected
+
+
+@pytest.mark.parametrize("prediction", [1.0, 1e150])
+@pytest.mark.parametrize("limit", [5e-324, 1e-300, 1e-140])
+def test_predictions_far_beyond_tiny_limits_have_a_d2_without_overflow(limit, prediction):
+    assert interval_d2_score([(-INF, -limit), (-INF, 0)], [prediction, prediction]) == 0.0
+    is_apart = limit > 1e-320  # others are 0 but for the side of an end
+    assert (interval_d2_score([(-INF, -limit), (limit, INF)], [prediction, prediction]) < -1e30) == is_apart
 
 
 def test_the_best_constant_has_a_d2_of_zero():

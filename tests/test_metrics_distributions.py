@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from marginwood.distributions import IntervalDistribution, turnbull
-from marginwood.intervals import from_events
+from marginwood.intervals import from_detection_limits, from_events, make_intervals
 from marginwood.metrics import (
     d_calibration,
     integrated_interval_brier_score,
@@ -22,7 +22,8 @@ from marginwood.metrics import (
     interval_mean_absolute_error,
 )
 from marginwood.metrics._summary import summarise
-from strategies import count_weights, intervals
+from reference import places_of
+from strategies import SIDES, count_weights, intervals, sided_intervals
 
 INF = np.inf
 WHOLE_LINE = (-INF, INF)
@@ -45,7 +46,7 @@ class OnlyCdf:
 @st.composite
 def step_problems(draw, weights=count_weights):
     """Intervals, steps at small whole numbers and halves with masses that add up to 1, and weights."""
-    y = draw(intervals(max_size=8))
+    y = draw(st.one_of(intervals(max_size=8), sided_intervals(max_size=8).map(lambda rows: rows.y)))
     n_steps = draw(st.integers(1, 4))
     knots = st.lists(st.integers(-12, 12).map(lambda k: k / 2), min_size=n_steps, max_size=n_steps, unique=True)
     counts = st.lists(st.integers(1, 4), min_size=n_steps, max_size=n_steps)
@@ -237,8 +238,7 @@ def test_the_log_loss_of_steps_is_that_of_their_mass_in_the_interval(problem):
     y, values, masses, weight = problem
     losses = []
     for (lower, upper), knots, mass in zip(y, values, masses, strict=True):
-        # A right-censored row starts right after its limit.
-        inside = (lower < knots) if upper == INF else (lower <= knots) & (knots <= upper)
+        inside = knots == lower if lower == upper else (lower < knots) & (knots <= upper)
         losses.append(-np.log(max(mass[inside].sum(), 1e-3)))
     value = interval_log_loss(y, steps(values, masses), floor=1e-3, sample_weight=weight)
     assert value >= -1e-12
@@ -333,12 +333,47 @@ def test_the_reference_is_the_estimate_from_the_target_unless_another_is_given()
         interval_brier_score(y[[-1]], stats.norm([0.0]), 0.0)
 
 
-def test_the_status_of_a_row_includes_steps_of_the_reference_at_its_limits():
-    # Two thirds of the mass in [1, 3] lie at 1, which an interval holds and a right-censored row does not.
+def test_the_status_of_a_row_includes_steps_of_the_reference_at_ends_that_belong_to_it():
+    # Two thirds of the mass from 1 to 3 lie at 1.
     reference = IntervalDistribution([(1.0, 1.0), (3.0, 3.0)], [2 / 3, 1 / 3])
     sure = steps([[9.0]], [[1.0]])
-    assert_allclose(interval_brier_score([(1, 3)], sure, 2.0, reference=reference), (1 / 3 - 1) ** 2)
-    assert_allclose(interval_brier_score([(1, INF)], sure, 2.0, reference=reference), 0.0, atol=1e-15)
+    for lower, upper, closed, status in (
+        (1, 3, "both", 1 / 3),
+        (1, 3, "right", 1),
+        (1, 3, "left", 0),
+        (1, INF, "right", 1),
+        (1, INF, "left", 1 / 3),
+    ):
+        y = make_intervals([lower], [upper], closed=closed)
+        assert_allclose(interval_brier_score(y, sure, 2.0, reference=reference), (status - 1) ** 2, atol=1e-15)
+
+
+def test_the_status_at_an_end_is_known_if_the_end_is_outside():
+    late = steps([[9.0]], [[1.0]])
+    reference = IntervalDistribution([(1.0, 1.0), (3.0, 3.0)], [0.5, 0.5])
+    for closed, at_1, at_3 in (("right", 1, 0), ("both", 0.5, 0), ("left", 0, 0)):
+        y = make_intervals([1], [3], closed=closed)
+        scores = interval_brier_score(y, late, [1.0, 3.0], reference=reference)
+        assert_allclose(scores, [(at_1 - 1) ** 2, (at_3 - 1) ** 2], atol=1e-15)
+
+
+def test_touching_bins_are_explained_best_by_the_true_curve():
+    rng = np.random.default_rng(0)
+    bins = np.floor(rng.gamma(3.0, size=2000))
+    y = make_intervals(bins, bins + 1)
+    edges = np.arange(31.0)
+    shares = np.diff(stats.gamma(3.0).cdf(edges))
+    losses = {}
+    for name, power in (("true", 1.0), ("flat", 0.7), ("sharp", 1.4)):
+        mass = shares**power / (shares**power).sum()
+        curve = IntervalDistribution(np.column_stack([edges[:-1], edges[1:]]), mass)
+        losses[name] = interval_log_loss(y, curve)
+    assert losses["true"] < min(losses["flat"], losses["sharp"])
+    assert_allclose(losses["true"], interval_log_loss(y, stats.gamma(3.0)), rtol=1e-6)
+    assert interval_log_loss(y, turnbull(y)) < losses["true"]  # the best for these rows
+    # A curve that puts every bin's mass on its lower edge says that none of this can be.
+    wrong = IntervalDistribution(np.repeat(edges[:-1], 2).reshape(-1, 2), shares / shares.sum())
+    assert interval_log_loss(y, wrong) > losses["true"] + 0.1
 
 
 # D-calibration
@@ -351,8 +386,7 @@ def test_the_bins_hold_the_mass_that_each_row_spreads_evenly(problem, n_bins):
     result = d_calibration(y, distribution, n_bins=n_bins, sample_weight=weight)
     expected = np.zeros(n_bins)
     for i, ((lower, upper), knots, mass) in enumerate(zip(y, values, masses, strict=True)):
-        right_censored = upper == INF and lower > -INF
-        begin = mass[knots <= lower].sum() if right_censored else mass[knots < lower].sum()
+        begin = mass[knots < lower].sum() if lower == upper else mass[knots <= lower].sum()
         end = mass[knots <= upper].sum()
         # Mid-points of a fine grid over the range of probabilities, one that no edge of a bin meets.
         grid = begin + (np.arange(20_011) + 0.5) / 20_011 * (end - begin)
@@ -386,15 +420,34 @@ def test_right_distributions_are_calibrated_and_wrong_ones_are_not():
 # Coverage
 
 
-@given(intervals(), st.randoms(use_true_random=False))
-def test_coverage_counts_ranges_that_contain_and_that_meet_the_interval(y, random):
-    ranges = np.sort([[random.randint(-8, 8), random.randint(-8, 8)] for _ in y], axis=1).astype(float)
-    ranges[[random.random() < 0.2 for _ in y], 1] = INF
-    contains = [low <= lower and upper <= high for (lower, upper), (low, high) in zip(y, ranges, strict=True)]
-    meets = [max(lower, low) <= min(upper, high) for (lower, upper), (low, high) in zip(y, ranges, strict=True)]
-    rates = interval_coverage(y, ranges)
+@given(sided_intervals(), st.sampled_from(["array", "pandas"]), st.data())
+def test_coverage_counts_ranges_that_contain_and_that_meet_the_interval(rows, form, data):
+    sides = (rows.closed if form == "array" else np.repeat(data.draw(st.sampled_from(SIDES)), len(rows.y))).tolist()
+    ends = st.tuples(st.integers(-8, 8), st.integers(0, 9).map(lambda width: INF if width == 9 else width))
+    low, width = np.array([data.draw(ends) for _ in sides], float).T
+    high = low + width
+    if form == "pandas":
+        low = low - (low == high)  # of pandas (1, 1] is empty
+        ranges = pytest.importorskip("pandas").arrays.IntervalArray.from_arrays(low, high, sides[0])
+    else:
+        sides = ["both" if is_point else side for is_point, side in zip(low == high, sides, strict=True)]
+        ranges = np.column_stack([low, high])
+    contains, meets = [], []
+    for row, within in zip(zip(*rows, strict=True), zip(low, high, sides, strict=True), strict=True):
+        (first, last), (begin, end) = places_of(*row), places_of(*within)
+        contains.append(begin <= first and last <= end)
+        meets.append(max(first, begin) <= min(last, end))
+    rates = interval_coverage(rows.y, ranges, closed=sides)
     assert rates == (np.mean(contains), np.mean(meets))
     assert rates.contain_rate <= rates.meet_rate
+
+
+def test_a_value_on_an_end_that_is_open_is_not_covered():
+    assert interval_coverage([5.0], [(5, 8)]) == (1, 1)
+    assert interval_coverage([5.0], [(5, 8)], closed="right") == (0, 0)
+    assert interval_coverage([(5, 6)], [(2, 5)]) == (0, 0)
+    assert interval_coverage(from_detection_limits(["<5"]), [(5, 8)]) == (0, 0)
+    assert interval_coverage(from_detection_limits(["≤5"]), [(5, 8)]) == (0, 1)
 
 
 def test_coverage_of_uncensored_rows_is_the_share_inside_by_weight():
@@ -534,6 +587,12 @@ def test_impossible_targets_and_weights_are_refused_by_name(score):
         (lambda y, d: d_calibration(y, d, n_bins=1), ValueError, "n_bins: expected an integer >= 2, got 1"),
         (lambda y, _: interval_coverage(y, [1.0]), ValueError, r"y_pred: expected shape \(1, 2\), .* got shape \(1,\)"),
         (lambda y, _: interval_coverage(y, [(2, 1)]), ValueError, "y_pred: upper < lower"),
+        (
+            lambda y, _: interval_coverage(y, [(1, 2)], closed="up"),
+            ValueError,
+            "closed: expected one of 'right', 'left'",
+        ),
+        (lambda y, _: interval_coverage(y, [(1, 1)], closed="neither"), ValueError, "y_pred: no number lies between"),
     ],
 )
 def test_impossible_arguments_are_refused_by_name(call, error, message):

@@ -10,14 +10,15 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from sklearn.metrics import auc, roc_auc_score
 
-from marginwood.intervals import from_events
+from marginwood.intervals import from_detection_limits, from_events, make_intervals
 from marginwood.metrics import (
     interval_concordance_index,
     target_interval_auc,
     target_interval_aum,
     target_interval_roc,
 )
-from strategies import count_weights, intervals, sample_weights
+from reference import places_of
+from strategies import count_weights, intervals, sample_weights, sided_intervals
 
 INF = np.inf
 RANKINGS = [interval_concordance_index, target_interval_auc, target_interval_aum]
@@ -36,9 +37,8 @@ def ranked_rows(draw, weights=sample_weights):
 
 
 def order(y, i, j):
-    """Whether row i is known to lie before row j."""
-    both_exact = y[i, 0] == y[i, 1] and y[j, 0] == y[j, 1]
-    return y[i, 1] < y[j, 0] or (y[i, 1] == y[j, 0] and not both_exact)
+    """Whether row i is known to lie before row j, which begins right after its lower end unless it is one value."""
+    return y[i, 1] < y[j, 0] or (y[i, 1] == y[j, 0] and y[j, 0] < y[j, 1])
 
 
 def _weigh(weight, i, j):
@@ -104,10 +104,24 @@ def test_right_censored_rows_have_the_concordance_of_survival_packages(time, eve
     assert_allclose(interval_concordance_index(from_events(time, event), prediction), expected, rtol=1e-14)
 
 
-def test_touching_rows_are_compared_unless_both_are_uncensored():
+def test_touching_rows_are_compared_unless_one_number_lies_in_both():
     assert interval_concordance_index([(3, 3), (3, INF)], [1.0, 2.0]) == 1
-    assert interval_concordance_index([(-INF, 3), (3, 3)], [1.0, 2.0]) == 1
     assert interval_concordance_index([(1, 3), (3, 5)], [2.0, 1.0]) == 0
+    assert interval_concordance_index(from_detection_limits(["<3", "3"]), [1.0, 2.0]) == 1
+    for y in ([(-INF, 3), (3, 3)], make_intervals([1, 3], [3, 5], closed="both")):
+        with pytest.raises(ValueError, match="no two rows of positive weight can be compared"):
+            interval_concordance_index(y, [1.0, 2.0])
+
+
+@given(sided_intervals(min_size=2), st.data())
+def test_pairs_are_compared_exactly_where_no_number_lies_beyond_one_in_the_other(rows, data):
+    places = [places_of(*row) for row in zip(*rows, strict=True)]
+    n = len(places)
+    pairs = [(i, j) for i in range(n) for j in range(n) if places[i][1] < places[j][0]]
+    assume(pairs)
+    prediction = np.array(data.draw(st.permutations(range(n))), float)
+    share = np.mean([prediction[i] < prediction[j] for i, j in pairs])
+    assert_allclose(interval_concordance_index(rows.y, prediction), share, rtol=1e-12)
     with pytest.raises(ValueError, match="y_true: no two rows of positive weight can be compared"):
         interval_concordance_index([(3, 3), (3, 3)], [1.0, 2.0])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from marginwood.distributions import _weighted, turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
-from strategies import intervals
+from strategies import intervals, sided_intervals
 
 TOL = 1e-6
 
@@ -35,7 +35,7 @@ def answer_alone(y, query, tol=TOL):
 
 @st.composite
 def problems(draw):
-    y = draw(intervals(max_size=12))
+    y = draw(st.one_of(intervals(max_size=12), sided_intervals(max_size=12).map(lambda rows: rows.y)))
     entry = st.tuples(st.integers(0, len(y) - 1), st.integers(0, 4).map(float))
     return y, draw(st.lists(st.lists(entry, max_size=15), min_size=1, max_size=4))
 

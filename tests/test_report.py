@@ -32,6 +32,7 @@ from marginwood import (
     interval_accuracy,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    make_intervals,
 )
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
@@ -102,6 +103,16 @@ def test_scores_of_every_model_are_those_of_the_metrics(fitted, name):
     assert content["scores"]["inside"][0] == interval_accuracy(Y_NEW, prediction)
     assert numbers(content["rows"]["prediction"]).tolist() == prediction.tolist()
     assert np.array_equal(np.column_stack([numbers(content["rows"][end]) for end in ("lower", "upper")]), Y_NEW)
+
+
+def test_rows_show_the_ends_that_were_meant_and_which_belong_to_them(fitted):
+    closed = np.resize(["right", "left", "both", "neither"], len(X_NEW))
+    y = make_intervals(np.arange(90.0), np.arange(90.0) + 3, closed=closed)
+    content = describe(fitted["tree"], X_NEW, y)
+    assert content["rows"]["closed"] == closed.tolist()
+    assert content["rows"]["lower"] == list(range(90))
+    assert content["rows"]["upper"] == list(range(3, 93))
+    assert (content["target"]["low"], content["target"]["high"]) == (0, 92)
 
 
 @pytest.mark.parametrize("name", ["tree", "tree cv", "transformation", "transformation cv"])

@@ -428,6 +428,8 @@ def test_the_typical_distance_is_positive():
     assert typical_distance(np.array([[0.0, inf], [4.0, 4.0]]), None) == 4.0
     assert typical_distance(np.array([[0.0, 2.0], [0.0, 0.0]]), np.array([1.0, 9.0])) == 2.0
     assert typical_distance(np.array([[3.0, inf], [9.0, 9.0]]), np.array([1.0, 0.0])) == 1.0
+    # The number right below 3 is 3, on the other side.
+    assert typical_distance(np.array([[-inf, np.nextafter(3, 0)], [3.0, 3.0]]), None) == 1.0
 
 
 @parametrize_with_checks([XGBIntervalRegressor(10, n_jobs=1)])

@@ -15,6 +15,7 @@ from benchmarks.paper.table import Piece, Table, fingerprint
 from benchmarks.survival.methods import METHODS
 from benchmarks.survival.sets import load_sets
 from marginwood import CensoringStratifiedKFold
+from marginwood._ends import half_open
 from marginwood.distributions import turnbull
 from marginwood.metrics import integrated_interval_brier_score, interval_concordance_index
 
@@ -74,12 +75,11 @@ def binned_log_loss(train, test, predict, X):
     edges = np.unique(np.quantile(limits, np.arange(1, N_BINS) / N_BINS))
     survival = np.column_stack([np.ones(len(X)), _survive(predict, X, edges), np.zeros(len(X))])
     edges = np.concatenate([[0.0], edges, [np.inf]])
-    begin = np.maximum(np.searchsorted(edges, test[:, 0], side="left") - 1, 0)
-    # What is right-censored at an edge lies after it.
-    begin = np.where(test[:, 1] == np.inf, np.searchsorted(edges, test[:, 0], side="right") - 1, begin)
-    end = np.searchsorted(edges, test[:, 1], side="left")
+    lower, upper = half_open(test).T
+    begin = np.maximum(np.searchsorted(edges, lower, side="right") - 1, 0)
+    end = np.searchsorted(edges, upper)
     rows = np.arange(len(X))
-    probability = survival[rows, begin] - survival[rows, np.maximum(end, begin + 1)]
+    probability = survival[rows, begin] - survival[rows, end]
     return -np.log(np.maximum(probability, FLOOR)).mean()
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginwood import from_events
+from marginwood import from_events, make_intervals
 
 
 class SurvivalSet(NamedTuple):
@@ -61,8 +61,11 @@ def load_sets():
     yield SurvivalSet("botulinum", _numbers(lag[["NaCl_percent", "pH"]]), ends)
     ammonium = lifelines.datasets.load_nh4()
     measured = ammonium["NH4.mg.per.L"].to_numpy(float)
-    lower = np.where(ammonium["Censored"], 0.0, measured)
+    is_below = ammonium["Censored"].to_numpy(bool)
+    # Less than the limit, and no concentration is 0.
+    closed = np.where(is_below, "neither", "right")
+    target = make_intervals(np.where(is_below, 0.0, measured), measured, closed=closed)
     week = ammonium["Week"].to_numpy(float)
     season = 2 * np.pi * (week % 52) / 52
     features = np.column_stack([week, np.cos(season), np.sin(season)])
-    yield SurvivalSet("nh4", features, np.column_stack([lower, measured]))
+    yield SurvivalSet("nh4", features, target)

@@ -36,6 +36,9 @@ FOR_ANYONE = ("sklearn.base", "sklearn.utils.")
 # Rows that all trees of an ensemble predict before the next rows: the block stays in the cache.
 BLOCK = 4096
 
+# How NumPy refuses what is no table, and cells that hold more than a number.
+NO_NUMBERS = ("float() argument", "setting an array element")
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -151,6 +154,9 @@ def check_features(
     except (TypeError, ValueError) as error:
         if "string" in str(error) and np.ndim(X) == 2:
             _refuse_text(X, categories, takes_categories=hasattr(estimator, "categorical_features"))
+        if str(error).startswith(NO_NUMBERS):
+            found = f"{type(X).__name__}: {error}"
+            raise type(error)(f"X: expected rows of numbers, got {found}") from None
         raise
     _check_n_rows(X)
     return np.require(X, requirements="W")

@@ -1,8 +1,9 @@
 """The one door for targets.
 
 An *interval* is the label of one sample: a pair ``(lower, upper)`` with ``lower <= upper``, whose ends may be infinite.
-Its finite ends are its *limits*. Whatever form a target comes in, :func:`check_intervals` turns it into an ``(n, 2)``
-float64 array or says what is wrong with it.
+Its finite ends are its *limits*. It holds what is greater than `lower` and at most `upper`; two equal ends are that
+value. Whatever form a target comes in, :func:`check_intervals` turns it into an ``(n, 2)`` float64 array or says what
+is wrong with it.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import DataConversionWarning
 
+from marginwood._ends import BoolArray as BoolArray
+from marginwood._ends import FloatArray as FloatArray
+from marginwood._ends import close_ends, move_ends
 from marginwood._mistakes import explain_order
-from marginwood._support.arrays import as_numbers, raise_first
+from marginwood._support.arrays import as_columns, as_numbers, raise_first
 from marginwood._support.cells import read_measurements
 from marginwood._support.checks import check_choice
 from marginwood._support.notices import warn
-from marginwood._support.tables import as_known_table
+from marginwood._support.tables import as_known_table, find_intervals
 
 __all__ = [
     "CENSORING_KINDS",
@@ -29,12 +33,11 @@ __all__ = [
     "make_intervals",
 ]
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
-# Squared differences of larger limits, summed over millions of rows, would overflow.
-LARGEST_LIMIT = 1e150
+# Squared differences of larger limits, summed over millions of rows, would overflow. The neighbour of 1e150 is allowed,
+# too: as a lower end that belongs to its interval -1e150 is the number right below it.
+LARGEST_LIMIT = float(np.nextafter(1e150, np.inf))
 # Relative to the heaviest row; a lighter one counts as absent, because its share of a sum would underflow.
 LEAST_WEIGHT = 1e-300
 
@@ -62,8 +65,11 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
           with a ``DataConversionWarning``;
         - a structured array with one field of booleans, or of whole numbers 0 and 1 (event), and one numeric field
           (time), as scikit-survival uses: an event is ``(time, time)``, a censored row ``(time, inf)``;
-        - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of ``pandas.cut``. Which sides are
-          closed makes no difference.
+        - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of ``pandas.cut``, read by its own
+          ``closed``.
+
+        In all others a row ``lower < upper`` holds its upper end and not its lower one: ``closed`` of
+        :func:`make_intervals` says otherwise.
     name : str, default="y"
         What error messages call the target.
 
@@ -94,10 +100,10 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
     if y is None:
         raise ValueError(f"{name}: Expected array-like (array or non-string sequence), got None. {_ACCEPTED}")
     y = as_known_table(y, name)
-    pandas_intervals = _pandas_intervals(y)
+    pandas_intervals = find_intervals(y)
     if pandas_intervals is not None:
         ends = (as_numbers(pandas_intervals.left, name), as_numbers(pandas_intervals.right, name))
-        values = np.column_stack(ends)
+        values = close_ends(*ends, pandas_intervals.closed, name)
     elif getattr(getattr(y, "dtype", None), "names", None):
         values = _structured_intervals(y, name)
     else:
@@ -147,20 +153,26 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray | None
     return np.require(weight, np.float64, ["C", "A", "W", "E"])
 
 
-def make_intervals(lower: Any, upper: Any, *, nan: Literal["open", "raise"] = "open") -> FloatArray:
+def make_intervals(
+    lower: Any, upper: Any, *, closed: Any = "right", nan: Literal["open", "raise"] = "open"
+) -> FloatArray:
     """Make intervals from their lower and their upper ends.
 
     Parameters
     ----------
     lower, upper : array-like of shape (n,), number or None
         The ends. A number holds for every row; None, for one of the two, is an end that is open in every row.
+    closed : {"right", "left", "both", "neither"} or array-like of shape (n,), default="right"
+        Which of two different ends belong to the interval, as in pandas: for all rows, or for each. Equal ends are
+        that value.
     nan : {"open", "raise"}, default="open"
         What a missing end (NaN, None or a masked entry) means: ``"open"`` an unknown end, ``"raise"`` an error.
 
     Returns
     -------
     ndarray of shape (n, 2)
-        The checked intervals.
+        The checked intervals. A lower end that belongs to its interval, and an upper end that does not, is the
+        floating-point number right below it; change units before, because arithmetic may round it back.
 
     Examples
     --------
@@ -169,15 +181,17 @@ def make_intervals(lower: Any, upper: Any, *, nan: Literal["open", "raise"] = "o
     array([[ 1. ,  2. ],
            [-inf,  2.5],
            [ 3. ,  inf]])
+    >>> make_intervals([1.0, 2.0], [2.0, 3.0], closed="left").tolist()
+    [[0.9999999999999999, 1.9999999999999998], [1.9999999999999998, 2.9999999999999996]]
     """
     check_choice("nan", nan, ("open", "raise"))
     if lower is None and upper is None:
         raise ValueError("lower, upper: both are None. Pass the known ends of at least one side, one for each row.")
-    lower, upper = _columns(lower=lower, upper=upper)
+    lower, upper = as_columns(lower=lower, upper=upper)
     if nan == "open":
         lower = np.where(np.isnan(lower), -np.inf, lower)
         upper = np.where(np.isnan(upper), np.inf, upper)
-    return check_intervals(np.column_stack([lower, upper]), name="lower, upper")
+    return check_intervals(close_ends(lower, upper, closed, "lower, upper"), name="lower, upper")
 
 
 def from_events(time: Any, event: Any) -> FloatArray:
@@ -204,7 +218,7 @@ def from_events(time: Any, event: Any) -> FloatArray:
     """
     expected = "True/False or 1/0 (of texts: status == 'dead')"
     seen = as_numbers(event, "event", allow_bool=True, expected=expected)
-    times, seen = _columns(time=time, event=seen)
+    times, seen = as_columns(time=time, event=seen)
     raise_first((seen != 0) & (seen != 1), "event: neither True/1 nor False/0", time=times, event=seen)
     upper = np.where(seen == 1, times, np.inf)
     bad = ~(np.isfinite(times) | (times < upper))  # a censored row may start at -inf, as the logarithm of 0 does
@@ -220,20 +234,22 @@ def from_detection_limits(
     Parameters
     ----------
     y : array-like of shape (n,)
-        Measurements. Those at or below the lower limit, or at or above the upper limit, only say on which side of that
-        limit the quantity lies. Texts are read as laboratories write them: ``"1.2"``, ``"1,200"``, ``"<1"`` or
-        ``"≤ 1"`` (at most 1), ``">50"`` (at least 50), ``"ND"`` (not detected: below `lower_limit`) and ``"ND(0.5)"``.
+        Measurements. Those at or below the lower limit say that the quantity is at most that limit, those at or above
+        the upper limit that it is at least that. Texts are read as laboratories write them: ``"1.2"``, ``"1,200"``,
+        ``"<1"`` (less than 1), ``"<=1"`` or ``"≤ 1"`` (at most 1), ``">50"`` (more than 50), ``">=50"`` or ``"≥ 50"``
+        (at least 50), ``"ND"`` (not detected: less than `lower_limit`) and ``"ND(0.5)"``.
     lower_limit, upper_limit : number or array-like of shape (n,), default=None
         The detection limits, for all rows or per row. None, NaN or an infinity is no limit. A limit that a text of `y`
         names goes first.
     nondetect : array-like of bool, shape (n,), default=None
-        True or 1 where nothing was detected: the quantity lies below `lower_limit` or, if there is none, below the
-        number in `y`. Then all other numbers are detected values, even one that is equal to the lower limit.
+        True or 1 where nothing was detected: the quantity is less than `lower_limit` or, if there is none, less than
+        the number in `y`. Then all other numbers are detected values, even one that is equal to the lower limit.
 
     Returns
     -------
     ndarray of shape (n, 2)
-        ``(-inf, lower_limit)``, ``(upper_limit, inf)`` or, between the limits, ``(y, y)``.
+        ``(-inf, lower_limit)``, ``(upper_limit, inf)`` or, between the limits, ``(y, y)``. Where the limit itself is
+        ruled out below it, or possible above it, the end is the floating-point number right below it.
 
     Examples
     --------
@@ -246,13 +262,11 @@ def from_detection_limits(
     array([[-inf,  1. ],
            [ 2.5,  2.5],
            [50. ,  inf]])
-    >>> from_detection_limits([0.5, 0.5, 1.3], nondetect=[True, False, False])
-    array([[-inf,  0.5],
-           [ 0.5,  0.5],
-           [ 1.3,  1.3]])
+    >>> from_detection_limits([0.5, 0.5, 1.3], nondetect=[True, False, False]).tolist()
+    [[-inf, 0.49999999999999994], [0.5, 0.5], [1.3, 1.3]]
     """
     cells = read_measurements(y, "y")
-    values, low, high, side = _columns(
+    values, low, high, side = as_columns(
         y=cells.number, lower_limit=lower_limit, upper_limit=upper_limit, side=cells.side
     )
     shown = {"y": np.broadcast_to(cells.given, values.shape)}
@@ -260,9 +274,11 @@ def from_detection_limits(
     high = np.where(np.isnan(high), np.inf, high)
     raise_first(low >= high, "lower_limit >= upper_limit", lower_limit=low, upper_limit=high)
     below, above = values <= low, values >= high
+    is_strict = np.broadcast_to(cells.is_strict, values.shape)
     if nondetect is not None:
         below = _check_nondetect(nondetect, values, side, low, shown)
         low = np.where(below & np.isinf(low), values, low)
+        is_strict = is_strict | (below & (side == 0))
     low = np.where((side < 0) & ~np.isnan(values), values, low)
     high = np.where(side > 0, values, high)
     below, above = np.where(side == 0, [below, above], [side < 0, side > 0])
@@ -273,7 +289,7 @@ def from_detection_limits(
     bad = ~(np.isfinite(values) | (lower < upper))
     advice = " Leave out rows without a measurement; -inf and inf are fine where there is a limit on that side."
     raise_first(bad, "y: NaN, missing or infinite", advice, **shown, lower_limit=low, upper_limit=high)
-    return check_intervals(np.column_stack([lower, upper]), name="y")
+    return check_intervals(move_ends(lower, upper, ~is_strict, ~is_strict), name="y")
 
 
 def censoring_kind(y: Any) -> npt.NDArray[np.str_]:
@@ -308,7 +324,7 @@ def _check_nondetect(
 ) -> BoolArray:
     """Which rows are flagged, if nothing else that is known of them says otherwise."""
     flags = as_numbers(nondetect, "nondetect", allow_bool=True, expected="True/False or 1/0")
-    flags, _ = _columns(nondetect=flags, y=values)
+    flags, _ = as_columns(nondetect=flags, y=values)
     shown = shown | {"nondetect": flags, "lower_limit": low}
     raise_first((flags != 0) & (flags != 1), "nondetect: neither True/1 nor False/0", **shown)
     flagged = flags == 1
@@ -316,30 +332,6 @@ def _check_nondetect(
     advice = " If y holds the limit of such a row, leave out lower_limit."
     raise_first(flagged & (values > low) & np.isfinite(low), "nondetect: flagged above lower_limit", advice, **shown)
     return flagged
-
-
-def _columns(**arguments: Any) -> list[FloatArray]:
-    """Return arguments as 1-D float64 arrays of one length; numbers and None are repeated."""
-    arrays = {name: as_numbers(value, name) for name, value in arguments.items()}
-    shapes = {name: array.shape for name, array in arrays.items() if array.ndim}
-    if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
-        came = ", ".join(f"{name} has shape {shape}" for name, shape in shapes.items())
-        raise ValueError(f"{', '.join(arrays)}: expected 1-D arrays of one length; {came}.")
-    return list(np.broadcast_arrays(*map(np.atleast_1d, arrays.values())))
-
-
-def _pandas_intervals(y: Any) -> Any:
-    """Return the pandas IntervalArray inside a pandas object of intervals, else None."""
-    dtype = getattr(y, "dtype", None)
-    categories: Any = getattr(getattr(dtype, "categories", None), "dtype", None)
-    if type(categories).__name__ == "IntervalDtype":
-        # pandas cannot cast to intervals of whole numbers if a value lies in none, which is NaN.
-        if getattr(categories.subtype, "kind", "") in "iu":
-            categories = type(categories)("float64", categories.closed)
-        y = y.astype(categories)
-    elif type(dtype).__name__ != "IntervalDtype":
-        return None
-    return getattr(y, "array", y)
 
 
 def _structured_intervals(y: Any, name: str) -> FloatArray:

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from marginwood._core.problem import Limits, Target, best_constant, check_squares
+from marginwood._ends import gaps
 from marginwood._support.checks import check_choice, check_number
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, check_intervals, check_sample_weight
 
@@ -75,8 +76,7 @@ def quartile_distance(intervals: FloatArray) -> float:
     >>> quartile_distance(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, np.inf]]))
     2.0
     """
-    low, high = np.quantile(intervals[np.isfinite(intervals)], [0.25, 0.75])
-    return float(high - low)
+    return float(gaps(*np.quantile(intervals[np.isfinite(intervals)], [0.25, 0.75])))
 
 
 def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:

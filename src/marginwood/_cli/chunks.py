@@ -12,6 +12,7 @@ from typing import Any
 from marginwood._cli.data import (
     TEXT_HINT,
     choose_categories,
+    columns_of,
     count_kinds,
     feature_names,
     name_kinds,
@@ -49,7 +50,7 @@ class ChunkedFile:
                 f"--chunk-rows goes with --model xgb, got {args.model}: other models need all rows at once"
             )
         self.target = named_target(args)
-        if not self.target:
+        if not columns_of(self.target):
             raise UsageError("name the target's columns: --lower COL --upper COL, or --time COL --event COL")
         self.weight = args.weight
         self.source = args.data
@@ -58,7 +59,7 @@ class ChunkedFile:
         if not self.n_rows:
             raise DataError(f"{self.source}: no rows")
         first = self._table(0)
-        self.names = feature_names(args, first, {*self.target.values(), self.weight})
+        self.names = feature_names(args, first, columns_of(self.target) | {self.weight})
         self._categories = choose_categories(first, self.names, True, args.categories)
         self.kinds: Counter[str] = Counter()
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from marginwood._cli.errors import DataError, UsageError, with_options
 from marginwood._cli.tables import Table, read_table
+from marginwood._ends import SIDES
 from marginwood._ensemble.finite import FiniteMixin
 from marginwood._mistakes import find_swap
 from marginwood._support.cells import read_measurements
@@ -38,6 +39,7 @@ __all__ = [
     "add_rows",
     "add_target",
     "choose_categories",
+    "columns_of",
     "count_kinds",
     "feature_names",
     "name_kinds",
@@ -52,7 +54,8 @@ __all__ = [
 
 FEATURES, TARGETS, FOLDS = FOLDER_FILES
 LIMITS = ("lower_limit", "upper_limit")
-TARGET_OPTIONS = ("lower", "upper", "time", "event", "value", "nondetect", *LIMITS)
+MEASURED_OPTIONS = ("value", "nondetect", *LIMITS)
+COLUMN_OPTIONS = ("lower", "upper", "time", "event", *MEASURED_OPTIONS)
 MEASURED_HINT = "; cells such as <1 and ND are read by --value {0!r}"
 TARGET_HINTS = {
     "lower": MEASURED_HINT,
@@ -111,10 +114,13 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--lower", metavar="COL", help="column of lower ends")
     group.add_argument("--upper", metavar="COL", help="column of upper ends")
+    group.add_argument(
+        "--closed", choices=tuple(SIDES), help="with --lower and --upper: the ends that belong to intervals (right)"
+    )
     group.add_argument("--time", metavar="COL", help="column of times, with --event")
     group.add_argument("--event", metavar="COL", help="column of 1 (event at that time) and 0 (later)")
     group.add_argument(
-        "--value", metavar="COL", help="column of measurements: 1.2, <1 (below 1), >50 (above 50), ND (not detected)"
+        "--value", metavar="COL", help="column of measurements: 1.2, <1, <=1, >50, >=50, ND (not detected)"
     )
     group.add_argument(
         "--nondetect", metavar="COL", help="with --value: column of 1 where the value is only an upper limit, else 0"
@@ -159,9 +165,11 @@ def add_categories(parser: argparse.ArgumentParser) -> None:
 
 def named_target(args: argparse.Namespace) -> dict[str, str]:
     """The target options that were given; raises unless they make up one way to name a target."""
-    given = {name: getattr(args, name) for name in TARGET_OPTIONS if getattr(args, name)}
+    given = {name: getattr(args, name) for name in (*COLUMN_OPTIONS, "closed") if getattr(args, name)}
     events = given.keys() & {"time", "event"}
-    measured = given.keys() & set(TARGET_OPTIONS[4:])
+    measured = given.keys() & set(MEASURED_OPTIONS)
+    if "closed" in given and (events or measured):
+        raise UsageError("--closed goes with --lower and --upper")
     if events and (len(events) == 1 or len(given) > 2):
         raise UsageError("--time and --event go together, and with no other option of the target")
     if measured and ("value" not in given or len(measured) < len(given)):
@@ -171,22 +179,24 @@ def named_target(args: argparse.Namespace) -> dict[str, str]:
 
 def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[str, str] | None = None) -> Data:
     """Read features and target as the options say; for a model that takes text, the features as a frame."""
-    target = named_target(args) or default_target or {}
+    target = named_target(args)
+    if not columns_of(target):
+        target = (default_target or {}) | target
     folder = Path(args.data)
     folds = None
     if args.data != "-" and folder.is_dir():
         features, targets = _read_folder(folder, FEATURES), _read_folder(folder, TARGETS)
-        if not target:
+        if not columns_of(target):
             if len(targets.names) != 2:
                 raise DataError(
                     f"{targets.source}: expected two columns, got {len(targets.names)}; use --lower, --upper"
                 )
-            target = dict(zip(("lower", "upper"), targets.names, strict=True))
+            target |= dict(zip(("lower", "upper"), targets.names, strict=True))
         if len(features) != len(targets):
             raise DataError(f"{folder}: {len(features)} rows in {FEATURES}, {len(targets)} in {TARGETS}")
         if (folder / FOLDS).exists():
             folds = _read_folds(folder, len(features))
-    elif not target:
+    elif not columns_of(target):
         raise UsageError(
             "name the target's columns: --lower COL --upper COL, or --time COL --event COL, or --value COL"
         )
@@ -198,7 +208,7 @@ def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[
     weight = features.numbers([args.weight]).ravel() if getattr(args, "weight", None) else None
     groups = features.codes(args.groups) if getattr(args, "groups", None) else None
     others = {getattr(args, option, None) for option in ("weight", "groups")}
-    names = feature_names(args, features, {*target.values(), *others} if features is targets else others)
+    names = feature_names(args, features, columns_of(target) | others if features is targets else others)
     X = read_features(features, names, model, getattr(args, "categories", None))
     log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
     swap = find_swap(y)
@@ -206,6 +216,11 @@ def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[
         log.warning("warning: %s: are lower and upper swapped?", swap)
     _warn_of_open_side(y, target)
     return Data(args.data, names, X, y, target, folds, weight, groups, _row_names(features, getattr(args, "keep", [])))
+
+
+def columns_of(target: dict[str, str]) -> set[str | None]:
+    """The columns that the options of a target name."""
+    return {target[name] for name in COLUMN_OPTIONS if name in target}
 
 
 def _warn_of_open_side(y: FloatArray, target: dict[str, str]) -> None:
@@ -302,10 +317,14 @@ def read_target(table: Table, target: dict[str, str]) -> FloatArray:
     try:
         if "value" in target:
             return _read_measurements(table, target)
-        columns = {name: table.numbers([column], TARGET_HINTS.get(name, "")).ravel() for name, column in target.items()}
+        columns = {
+            name: table.numbers([target[name]], TARGET_HINTS.get(name, "")).ravel()
+            for name in COLUMN_OPTIONS
+            if name in target
+        }
         if "time" in columns:
             return from_events(columns["time"], columns["event"])
-        return make_intervals(columns.get("lower"), columns.get("upper"))
+        return make_intervals(columns.get("lower"), columns.get("upper"), closed=target.get("closed", "right"))
     except ValueError as error:
         if isinstance(error, DataError | UsageError):
             raise
@@ -368,7 +387,7 @@ def feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[s
         chosen = [name for name in table.names if name not in target]
     elif len(set(chosen)) < len(chosen):
         raise UsageError("--features: a column is named twice")
-    for option in (*TARGET_OPTIONS, "weight", "groups"):
+    for option in (*COLUMN_OPTIONS, "weight", "groups"):
         column = getattr(args, option, None)
         if column in target and column in chosen:
             flag = f"--{option.replace('_', '-')}"

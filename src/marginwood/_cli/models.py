@@ -139,6 +139,14 @@ def decimals(text: str) -> int:
     return value
 
 
+def seed(text: str) -> int:
+    """A whole number that NumPy's generators take."""
+    value = int(text)
+    if not 0 <= value < 2**32:
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 0 and < 2^32, got {text}")
+    return value
+
+
 def count_or_share(text: str) -> int | float:
     """A whole number >= 1, or a share of all."""
     if text.isdigit():
@@ -176,7 +184,7 @@ OPTIONS = {
     "time_limit": Option(
         "--time-limit", _number(0, above=True), "seconds after which auto trains no further models (default: no limit)"
     ),
-    "random_state": Option("--seed", int, "seed of all random draws (default: 0)"),
+    "random_state": Option("--seed", seed, "seed of all random draws (default: 0)"),
     "n_jobs": Option("--n-jobs", jobs, "number of threads, -1 for one per processor (default: 1)"),
 }
 

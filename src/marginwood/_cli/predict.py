@@ -19,7 +19,7 @@ import numpy as np
 from marginwood._cli.data import TEXT_HINT, add_data, add_keep, open_features, read_features
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import decimals
-from marginwood._cli.tables import Table, check_ending, write_table
+from marginwood._cli.tables import Table, check_ending, quote_formulas, write_table
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
 from marginwood.intervals import FloatArray
@@ -52,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE", default="-", help="CSV, TSV, .gz or Parquet file (default: CSV on stdout)"
     )
     add_keep(parser, "put before the predictions")
+    parser.add_argument(
+        "--safe-cells",
+        action="store_true",
+        help="put an apostrophe before kept texts that a spreadsheet would compute: those that begin with = + - or @",
+    )
     parser.add_argument("--decimals", metavar="N", type=decimals, help="digits after the decimal point (default: all)")
     parser.add_argument(
         "--optimal-interval",
@@ -126,7 +131,8 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError(
             f"--keep: {', '.join(sorted(repeated))} is a column of the predictions; rename that of the data"
         )
-    write_table(args.out, table.kept(args.keep) | columns)
+    kept = table.kept(args.keep)
+    write_table(args.out, (quote_formulas(kept) if args.safe_cells else kept) | columns)
     log.info("%d predictions", len(X))
 
 

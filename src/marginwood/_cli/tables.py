@@ -26,15 +26,19 @@ from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Table", "check_ending", "read_table", "write_table"]
+__all__ = ["Table", "check_ending", "quote_formulas", "read_table", "write_table"]
 
 SEPARATORS = ",;\t"
 MARKED = ("1", "true", "yes", "<", "u", "nd")
 UNMARKED = ("0", "false", "no")
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
+FORMULA = r"^[=+\-@\t\r\n]"
 TEXTS = ("", ".csv", ".tsv", ".txt")
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# What may come through a pipe, or out of a gzip file, in bytes: neither says before how much that is.
+LARGEST_STREAM = 1 << 31
+BLOCK = 1 << 20
 
 log = logging.getLogger("marginwood")
 
@@ -202,10 +206,16 @@ class Table:
 def read_table(path: str) -> Table:
     """Read a file, or stdin for ``-``; its kind is seen from its first bytes."""
     source = "stdin" if path == "-" else path
-    content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    if path == "-":
+        content = _read_stream(source, sys.stdin.buffer)
+    elif Path(path).is_file():
+        content = Path(path).read_bytes()
+    else:
+        with Path(path).open("rb") as file:
+            content = _read_stream(source, file)
     if content.startswith(GZIP):
         try:
-            content = gzip.decompress(content)
+            content = _read_stream(source, gzip.GzipFile(fileobj=io.BytesIO(content)))
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{source}: damaged gzip file: {error}") from None
     if content.startswith(PARQUET):
@@ -213,6 +223,20 @@ def read_table(path: str) -> Table:
     if content.startswith(UTF16):
         raise DataError(f"{source}: UTF-16 text; save it as UTF-8")
     return _read_csv(source, content)
+
+
+def _read_stream(source: str, file: Any) -> bytes:
+    """All of a file that may never end, such as a pipe or a device; what is no text ends with its first block."""
+    parts = []
+    n_bytes = 0
+    while block := file.read(BLOCK):
+        parts.append(block)
+        n_bytes += len(block)
+        if b"\0" in block and not parts[0].startswith((GZIP, PARQUET, *UTF16)):
+            raise DataError(f"{source}: expected text, gzip or Parquet, got NUL bytes")
+        if n_bytes > LARGEST_STREAM:
+            raise DataError(f"{source}: more than {LARGEST_STREAM} bytes; write them to a plain file, and name that")
+    return b"".join(parts)
 
 
 def _read_parquet(source: str, content: bytes) -> Table:
@@ -296,6 +320,20 @@ def _is_number(text: str) -> bool:
 
 def first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
+
+
+def quote_formulas(columns: dict[str, Any]) -> dict[str, Any]:
+    """Columns of polars in which texts, and names, that a spreadsheet would compute are behind an apostrophe."""
+    pl = polars()
+    quoted = {}
+    for name, column in columns.items():
+        cells = column
+        if cells.dtype in (pl.String, pl.Categorical, pl.Enum):
+            text = cells.cast(pl.String)
+            is_formula = text.str.contains(FORMULA) & text.cast(pl.Float64, strict=False).is_null()
+            cells = ("'" + text).zip_with(is_formula.fill_null(value=False), text)
+        quoted[f"'{name}" if re.match(FORMULA, name) else name] = cells
+    return quoted
 
 
 def check_ending(path: str) -> None:

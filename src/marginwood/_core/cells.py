@@ -4,13 +4,12 @@ The likelihood of a row is the probability of its interval. All that it can tell
 innermost intervals): a lower end directly followed by an upper end, in the order of all ends. A row is the *range* of
 cells that lie in its interval, and the estimate is a mass per cell.
 
-The order at equal values is: lower ends, upper ends, lower ends of right-censored rows. So ``(l, u)`` holds both of
-its limits, ``(-inf, u)`` holds u, and ``(l, inf)`` starts right after l: an event at l comes before a censoring at l,
-as in the estimate of Kaplan and Meier.
+Rows and cells hold what is greater than `lower` and at most `upper`, without an exception: a known value comes as the
+interval from right below it. So at equal values upper ends come before lower ends: what ends at 1 and what begins
+there have nothing in common, and an event at 1 comes before a censoring at 1, as in the estimate of Kaplan and Meier.
 
-Of the rows (0, 1), (1, 2) and (1, inf) the first two hold the cell [1, 1]; the last two hold the cell (1, 2], which
-starts right after 1. The first row gives 1/3 to the first cell, the last one 1/3 to the second, and the row between
-them shares its weight in the same proportion: the masses are 1/2 and 1/2.
+The rows (0, 2], (1, 2] and (1, inf) share the cell (1, 2]. With a row (0, 1] more there is a cell (0, 1], too, which
+the first row holds as well; that row shares its weight in the proportion 1 to 2, and the masses are 1/3 and 2/3.
 """
 
 from typing import NamedTuple
@@ -53,7 +52,7 @@ def make_ranges(n_rows, n_cells):
 
 
 def sort_rows(intervals):
-    """Sort checked intervals and their ends."""
+    """Sort intervals ``(lower, upper]`` and their ends."""
     is_uninformative = ~np.isfinite(intervals).any(axis=1)
     n_rows = len(intervals) - np.count_nonzero(is_uninformative)
     workspace = make_workspace(len(intervals))
@@ -87,32 +86,18 @@ def _sort_values(column, order, values, keys, words, spare, counts):
 
 @kernel
 def _sort_ends(intervals, by_upper, ends):
-    """Merge lower ends and upper ends; at equal values lower ends, upper ends, lower ends of right-censored rows."""
+    """Merge lower ends and upper ends; at equal values upper ends come first."""
     intervals = borrow(intervals)
     by_upper = borrow(by_upper)
     ends = borrow(ends)
     n_rows = intervals.shape[0]
     low = 0
-    high = 0
-    place = 0
-    while high < n_rows:
-        value = intervals[by_upper[high], 1]
-        if low < n_rows:
-            value = min(value, intervals[low, 0])
-        run = low
-        while low < n_rows and intervals[low, 0] == value:
-            if intervals[low, 1] < np.inf:
-                ends[place] = 2 * low
-                place += 1
+    for high in range(n_rows):
+        row = by_upper[high]
+        while low < n_rows and intervals[low, 0] < intervals[row, 1]:
+            ends[low + high] = 2 * low
             low += 1
-        while high < n_rows and intervals[by_upper[high], 1] == value:
-            ends[place] = 2 * by_upper[high] + 1
-            place += 1
-            high += 1
-        for opened in range(run, low):
-            if intervals[opened, 1] == np.inf:
-                ends[place] = 2 * opened
-                place += 1
+        ends[low + high] = 2 * row + 1
 
 
 @kernel

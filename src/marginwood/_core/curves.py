@@ -1,8 +1,11 @@
 """What is asked of step distributions, for many of them at once.
 
-A *step distribution* is a list of masses, each somewhere in its own support interval. Where inside is not known, so
-every answer has three forms, by `bound`: SPREAD, the masses spread evenly over their support intervals (those of
-unbounded ones at infinity), and LOWER and UPPER, the least and the greatest answer that any place of the masses gives.
+A *step distribution* is a list of masses, each somewhere in its own support interval, which holds its upper end and
+not its lower one; two equal ends are a *point*. Where inside is not known, so every answer has three forms, by `bound`:
+SPREAD, the masses spread evenly over their support intervals (those of unbounded ones at infinity), and LOWER and
+UPPER, the least and the greatest answer that any place of the masses gives.
+
+Ends are compared where they are moved to: a distribution says of its own support, as it is shown, what it should.
 """
 
 from typing import NamedTuple
@@ -49,12 +52,25 @@ def accumulate_segments(mass, offsets, cumulative):
 
 
 @inlined
-def _count_at_most(values, start, stop, point):
-    """How many values from `start` to `stop`, which are sorted, are at most `point`."""
+def _borrow(steps):
+    return Steps(
+        borrow(steps.lower),
+        borrow(steps.upper),
+        borrow(steps.cumulative),
+        borrow(steps.start),
+        borrow(steps.stop),
+        borrow(steps.shift),
+    )
+
+
+@inlined
+def _count_before(values, start, stop, shift, point, at_point):
+    """How many of sorted values, moved by `shift`, lie before a point, or `at_point`."""
     low, high = start, stop
     while low < high:
         middle = (low + high) >> 1
-        if values[middle] <= point:
+        value = values[middle] + shift
+        if value < point or (at_point and value == point):
             low = middle + 1
         else:
             high = middle
@@ -62,16 +78,17 @@ def _count_at_most(values, start, stop, point):
 
 
 @inlined
-def _count_below(values, start, stop, point):
-    """How many values from `start` to `stop`, which are sorted, are less than `point`."""
-    low, high = start, stop
+def _count_begun(steps, row, point):
+    """How many support intervals of a row hold a number that is at most a point."""
+    lower, upper, shift = steps.lower, steps.upper, steps.shift[row]
+    low, high = steps.start[row], steps.stop[row]
     while low < high:
         middle = (low + high) >> 1
-        if values[middle] < point:
+        if lower[middle] + shift < point or upper[middle] + shift <= point:
             low = middle + 1
         else:
             high = middle
-    return low - start
+    return low - steps.start[row]
 
 
 @inlined
@@ -81,20 +98,19 @@ def _sum_before(cumulative, start, place):
 
 @inlined
 def _share(lower, upper, low, high):
-    """The share of a mass, spread over [lower, upper], between `low` and `high`."""
+    """The share of a mass, spread over (lower, upper], between `low` and `high`."""
     if lower == -np.inf:
         return 1.0 if low == -np.inf else 0.0
     if upper == np.inf:
         return 1.0 if high == np.inf else 0.0
-    return (min(upper, high) - max(lower, low)) / (upper - lower)
+    return max(min(upper, high) - max(lower, low), 0.0) / (upper - lower)
 
 
 @kernel
 def cumulate(steps, points, bound, probability):
     """Fill in the probability of at most ``points[row, column]``."""
-    lower = borrow(steps.lower)
-    upper = borrow(steps.upper)
-    cumulative = borrow(steps.cumulative)
+    steps = _borrow(steps)
+    lower, upper, cumulative = steps.lower, steps.upper, steps.cumulative
     points = borrow(points)
     probability = borrow(probability)
     for row in range(points.shape[0]):
@@ -102,29 +118,27 @@ def cumulate(steps, points, bound, probability):
         stop = steps.stop[row]
         shift = steps.shift[row]
         for column in range(points.shape[1]):
-            point = points[row, column] - shift
-            place = start + _count_at_most(upper, start, stop, point)
+            point = points[row, column]
+            place = start + _count_before(upper, start, stop, shift, point, True)
             value = _sum_before(cumulative, start, place)
-            if place < stop and bound != LOWER:
-                # A lower end before infinity is a right-censored one: the mass lies beyond it.
-                is_on_end = lower[place] == point and point > -np.inf and upper[place] < np.inf
-                is_inside = lower[place] < point or is_on_end
-                if is_inside and bound == UPPER:
+            if place < stop and bound != LOWER and lower[place] + shift < point:
+                if bound == UPPER:
                     value = cumulative[place]
-                elif is_inside:
-                    share = _share(lower[place], upper[place], -np.inf, point)
+                else:
+                    share = _share(lower[place], upper[place], -np.inf, point - shift)
                     value += share * (cumulative[place] - value)
             probability[row, column] = value
 
 
 @kernel
-def invert(steps, levels, bound, quantile):
-    """Fill in the quantiles of ``levels[row, column]``."""
+def invert(steps, levels, bound, quantile, is_end):
+    """Fill in the quantiles of ``levels[row, column]``, and whether they are ends of support intervals, not points."""
     lower = borrow(steps.lower)
     upper = borrow(steps.upper)
     cumulative = borrow(steps.cumulative)
     levels = borrow(levels)
     quantile = borrow(quantile)
+    is_end = borrow(is_end)
     for row in range(levels.shape[0]):
         start = steps.start[row]
         stop = steps.stop[row]
@@ -132,8 +146,8 @@ def invert(steps, levels, bound, quantile):
         for column in range(levels.shape[1]):
             level = levels[row, column]
             # Masses from `low` to `high` may hold the quantile: two if the level is reached exactly between them.
-            low = start + _count_below(cumulative, start, stop, max(level - ROUNDING, ROUNDING))
-            high = start + _count_at_most(cumulative, start, stop, min(level + ROUNDING, 1.0 - ROUNDING))
+            low = start + _count_before(cumulative, start, stop, 0.0, max(level - ROUNDING, ROUNDING), False)
+            high = start + _count_before(cumulative, start, stop, 0.0, min(level + ROUNDING, 1.0 - ROUNDING), True)
             low = min(low, high)
             if bound == LOWER:
                 value = lower[low]
@@ -144,6 +158,12 @@ def invert(steps, levels, bound, quantile):
             else:
                 value = _spread_quantile(steps, start, low, level)
             quantile[row, column] = value + shift
+            is_end[row, column] = _is_end(lower[low], upper[low], value) or _is_end(lower[high], upper[high], value)
+
+
+@inlined
+def _is_end(lower, upper, value):
+    return lower < upper and value in (lower, upper)
 
 
 @inlined
@@ -159,42 +179,37 @@ def _spread_quantile(steps, start, place, level):
 
 
 @inlined
-def _mass_outside(steps, start, place, low, high, bound):
-    """How much of the mass of a support interval that meets [low, high] lies outside of it."""
-    lower, upper = steps.lower[place], steps.upper[place]
-    if low <= lower and upper <= high:
+def _mass_outside(steps, row, place, low, high, bound):
+    """How much of the mass of a support interval that meets an interval lies outside of it."""
+    lower, upper, shift = steps.lower[place], steps.upper[place], steps.shift[row]
+    first, last = lower + shift, upper + shift
+    if first == last or (low <= first and last <= high):
         return 0.0
-    mass = steps.cumulative[place] - _sum_before(steps.cumulative, start, place)
-    return mass if bound == LOWER else mass * (1.0 - _share(lower, upper, low, high))
+    mass = steps.cumulative[place] - _sum_before(steps.cumulative, steps.start[row], place)
+    return mass if bound == LOWER else mass * (1.0 - _share(lower, upper, low - shift, high - shift))
 
 
 @kernel
 def measure(steps, intervals, bound, probability):
-    """Fill in the probability of ``intervals[row, column]``: closed, but ``(l, inf)`` starts right after l."""
-    lower = borrow(steps.lower)
-    upper = borrow(steps.upper)
-    cumulative = borrow(steps.cumulative)
+    """Fill in the probability of ``intervals[row, column]``, which hold what support intervals of such ends hold."""
+    steps = _borrow(steps)
+    cumulative = steps.cumulative
     intervals = borrow(intervals)
     probability = borrow(probability)
     for row in range(intervals.shape[0]):
-        start = steps.start[row]
-        stop = steps.stop[row]
-        shift = steps.shift[row]
+        start, stop, shift = steps.start[row], steps.stop[row], steps.shift[row]
         for column in range(intervals.shape[1]):
-            low, high = intervals[row, column, 0] - shift, intervals[row, column, 1] - shift
+            low, high = intervals[row, column, 0], intervals[row, column, 1]
             # Support intervals that meet the interval, from `first` to `last`; those between them lie inside.
-            if high == np.inf and low > -np.inf:
-                first = start + _count_at_most(upper, start, stop, low)
-            else:
-                first = start + _count_below(upper, start, stop, low)
-            last = start + _count_at_most(lower, start, stop, high)
+            first = start + _count_before(steps.upper, start, stop, shift, low, low < high)
+            last = start + _count_begun(steps, row, high)
             value = 0.0
             if first < last:
                 value = cumulative[last - 1] - _sum_before(cumulative, start, first)
                 if bound != UPPER:
-                    value -= _mass_outside(steps, start, first, low, high, bound)
+                    value -= _mass_outside(steps, row, first, low, high, bound)
                 if bound != UPPER and first < last - 1:
-                    value -= _mass_outside(steps, start, last - 1, low, high, bound)
+                    value -= _mass_outside(steps, row, last - 1, low, high, bound)
             probability[row, column] = min(max(value, 0.0), 1.0)
 
 

@@ -24,6 +24,7 @@ SIGN_BIT = np.uint64(0x8000000000000000)
 NAN_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 INFINITY_KEY = np.uint64(0x7FF0000000000000)
 SHORT_RUN = 32
+RIGHT_BELOW_0 = -5e-324
 ONE = np.uint64(1)
 NOTHING = np.int32(0)
 
@@ -248,7 +249,8 @@ def _collect(limits, is_exact, exact, values, words):
     n_limits = 0
     for i in range(limits.shape[0]):
         words[n_limits] = np.uint64(i)
-        values[i] = limits[i]
+        # The neighbour of 0 stands for 0 (`_ends`), and no square of a distance is as small as it.
+        values[i] = 0.0 if limits[i] == RIGHT_BELOW_0 else limits[i]
         n_limits += is_exact[i] == exact and -np.inf < values[i] < np.inf
     return n_limits
 

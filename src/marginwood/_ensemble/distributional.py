@@ -22,6 +22,7 @@ from marginwood._base import (
     check_rows,
     copy_feature_names,
 )
+from marginwood._ends import carry_over
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._predictive import DistributionMixin
 from marginwood._support.checks import check_model, check_number
@@ -145,11 +146,12 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         model, prediction = self._fit_estimator(rows, sample_weight, groups)
         known = find_known("estimator", prediction, rows)
         centres = prediction[known]
-        residual = check_intervals(rows.intervals[known] - centres[:, np.newaxis], name="residuals")
+        residual = carry_over(rows.intervals[known], lambda ends: ends - centres[:, np.newaxis])
+        residual = check_intervals(residual, name="residuals")
         if self.neighbors is None:
             pooled = turnbull(residual, rows.weight[known], tol=self.tol)
             self.centres_ = np.median(centres, keepdims=True)
-            self.residual_support_ = pooled.support
+            self.residual_support_ = pooled._ends
             self.residual_mass_ = pooled.mass
             self.residual_offsets_ = np.array([0, len(pooled.mass)])
         else:

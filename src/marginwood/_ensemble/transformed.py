@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, all_or_nothing, check_outer_features, check_rows, targets_for
+from marginwood._ends import below, carry_over
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_model
@@ -42,10 +43,16 @@ NAMED = {
 
 
 def transform(values: FloatArray, transformation: Transformation) -> FloatArray:
-    """The function of values; -inf for those below all that it takes."""
+    """The function of values; -inf for those below all that it takes.
+
+    The number right below the least one that it takes is a lower end that belongs to its interval.
+    """
+    least = transformation.least
     with np.errstate(divide="ignore", invalid="ignore"):
-        inside = transformation.forward(np.maximum(values, transformation.least))
-    return np.where(values < transformation.least, -np.inf, inside)
+        inside = transformation.forward(np.maximum(values, least))
+    is_below = values < least
+    is_end = is_below & (values == below(np.float64(least)))
+    return np.where(is_end, below(inside), np.where(is_below, -np.inf, inside))
 
 
 def bring_back(values: FloatArray, transformation: Transformation) -> FloatArray:
@@ -71,6 +78,13 @@ def _find_transformation(func: Any, inverse_func: Any) -> Transformation:
             f"func, inverse_func: expected the name of a function, or two functions, got {func!r} and {inverse_func!r}."
         )
     return Transformation(func, inverse_func, -np.inf)
+
+
+def _pair_limits(intervals: FloatArray, images: FloatArray) -> FloatArray:
+    """The limits of rows whose image is finite, ascending, and their images."""
+    is_limit = np.isfinite(intervals) & np.isfinite(images)
+    limits, first = np.unique(intervals[is_limit], return_index=True)
+    return np.column_stack([limits, images[is_limit][first]])
 
 
 def _check_pair(limits: FloatArray, transformation: Transformation) -> None:
@@ -182,6 +196,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         if groups is not None:
             fit_params["groups"] = groups
         self.regressor_ = clone(self.regressor).fit(X, targets_for(self.regressor, intervals), **fit_params)
+        has_ends = hasattr(self, "predict_distribution")
+        self._limits = _pair_limits(rows.intervals, intervals) if has_ends else np.empty((0, 2))
         # Predictions need these, whatever the parameters become: files refuse functions that they cannot hold.
         self.func_ = self.func
         self.inverse_func_ = self.inverse_func
@@ -193,14 +209,14 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         expected = f"y: expected upper ends above {transformation.least:g} for func={self.func!r}, got others"
         advice = " What is known only to be less than the first time is (0, that time); leave other such rows out."
         raise_first(beyond, expected, advice if self.func == "log" else "", lower=lower, upper=upper)
-        before = np.asarray((lower < transformation.least) & np.isfinite(lower))
+        before = np.asarray((lower < below(np.float64(transformation.least))) & np.isfinite(lower))
         raise_first(
             before,
             f"y: expected lower ends from {transformation.least:g} on, got others",
             " An unknown end is -inf.",
             lower=lower,
         )
-        ends = np.column_stack([transform(lower, transformation), transform(upper, transformation)])
+        ends = carry_over(intervals, lambda ends: transform(ends, transformation))
         unknown = np.asarray(np.isnan(ends).any(axis=1))
         raise_first(unknown, "func: expected numbers for the ends of y, got NaN", lower=lower, upper=upper)
         if callable(self.func):
@@ -245,8 +261,17 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         """
         check_is_fitted(self)
         inner = self.regressor_.predict_distribution(check_outer_features(self, X))
-        transformation = self._fitted_transformation()
-        return inner._mapped(lambda ends: bring_back(ends, transformation))
+        return inner._mapped(self._bring_ends_back)
+
+    def _bring_ends_back(self, ends: FloatArray) -> FloatArray:
+        """The inverse of ends of support intervals; of those that are limits of training rows, these limits.
+
+        The exponential of the logarithm of 712 may be more than 712, and then an event on that day would come later.
+        """
+        back = bring_back(ends, self._fitted_transformation())
+        limits, images = self._limits.T
+        place = np.minimum(np.searchsorted(images, ends), len(images) - 1)
+        return np.where(images[place] == ends, limits[place], back)
 
     predict_quantile = available_if(_regressor_has("predict_distribution"))(DistributionMixin.predict_quantile)
     predict_survival_function = available_if(_regressor_has("predict_distribution"))(

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_rows
+from marginwood._core.problem import SMALLEST_NORMAL
 from marginwood._linear.errors import ERRORS
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import check_finite_features
@@ -28,6 +29,8 @@ __all__ = ["CensoredLinearRegression"]
 # by less than 1e-4.
 N_STEPS = 400
 TAIL = 1e-6
+# The deviation of limits that are one value, relative to that.
+LEAST_UNIT = 1e-6
 
 
 class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
@@ -76,6 +79,8 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
     have their means. They settle what the rows leave open, for instance the scale of errors if one constant lies in all
     intervals. Beside few rows they count, too: of five exact values around a line the scale is mostly larger than the
     most likely one, now and then twice as large. With n rows the difference shrinks like 1 / n.
+
+    Where all limits are one value, nothing tells the scale of the errors: it is about a millionth of that value.
 
     A row of weight 2 counts as two rows. Weights with a mean below 1 count as shares: all of them divided by
     one number give the same model.
@@ -203,6 +208,10 @@ def _unit_of(rows: Rows) -> tuple[float, float]:
     """Weighted mean and standard deviation of the finite limits; an un-censored row counts as two."""
     is_finite = np.isfinite(rows.intervals)
     limits = rows.intervals[is_finite]
+    if limits.min() == limits.max():
+        # A deviation of 1 would depend on the unit, and one like the value on the unit of its exponential.
+        value = float(limits[0])
+        return value, max(LEAST_UNIT * abs(value or 1.0), SMALLEST_NORMAL)
     weight = np.broadcast_to(rows.weight[:, np.newaxis], is_finite.shape)[is_finite]
     centre = float(np.average(limits, weights=weight))
     # Near 1, where the squares of distances neither vanish nor overflow.

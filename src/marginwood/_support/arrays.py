@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-__all__ = ["as_numbers", "raise_first"]
+from marginwood._support.tables import as_known_table
+
+__all__ = ["as_columns", "as_numbers", "raise_first"]
 
 
 def as_numbers(
@@ -18,6 +20,7 @@ def as_numbers(
     """Return values of any shape as float64, with NaN for whatever stands for missing; errors say what is expected."""
     if issparse(values):
         raise TypeError(f"{name}: expected a dense array, got a sparse matrix; pass {name}.toarray().")
+    values = as_known_table(values, name)
     is_frame = hasattr(values, "shape") and hasattr(values, "columns")
     if isinstance(values, np.ma.MaskedArray):
         array = np.where(values.mask, np.nan, values.data) if values.mask.any() else values.data
@@ -41,6 +44,16 @@ def as_numbers(
     if kind not in "biuf":
         raise TypeError(f"{name}: expected {expected}, got dtype {array.dtype}.{_advise(array)}")
     return array.astype(np.float64, copy=False)
+
+
+def as_columns(**arguments: Any) -> list[npt.NDArray[np.float64]]:
+    """Return arguments as 1-D float64 arrays of one length; numbers and None are repeated."""
+    arrays = {name: as_numbers(value, name) for name, value in arguments.items()}
+    shapes = {name: array.shape for name, array in arrays.items() if array.ndim}
+    if any(len(shape) != 1 for shape in shapes.values()) or len(set(shapes.values())) > 1:
+        came = ", ".join(f"{name} has shape {shape}" for name, shape in shapes.items())
+        raise ValueError(f"{', '.join(arrays)}: expected 1-D arrays of one length; {came}.")
+    return list(np.broadcast_arrays(*map(np.atleast_1d, arrays.values())))
 
 
 def _number(value: Any, allow_bool: bool) -> float:

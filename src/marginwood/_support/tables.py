@@ -1,11 +1,11 @@
-"""Tables of other libraries, through the two protocols by which libraries hand each other tables."""
+"""What other libraries have: tables, through the two protocols by which they hand them on, and pandas' intervals."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["as_known_table", "library_of"]
+__all__ = ["as_known_table", "find_intervals", "library_of"]
 
 # Their tables and arrays are taken as they are.
 KNOWN = {"numpy", "pandas", "polars", "scipy", "cudf", "cupy", "dask", "builtins"}
@@ -34,12 +34,29 @@ def as_known_table(values: Any, name: str) -> Any:
     if find_spec("polars"):
         import polars
 
-        return polars.DataFrame(values)
+        try:
+            return polars.DataFrame(values)
+        except polars.exceptions.DuplicateError as error:
+            raise ValueError(f"{name}: expected columns of different names: {error}.") from None
     _need("pyarrow", values, name)
     _need("pandas", values, name)
     import pyarrow
 
     return pyarrow.table(values).to_pandas()
+
+
+def find_intervals(values: Any) -> Any:
+    """Return the pandas IntervalArray inside a pandas object of intervals, else None."""
+    dtype = getattr(values, "dtype", None)
+    categories: Any = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if type(categories).__name__ == "IntervalDtype":
+        # pandas cannot cast to intervals of whole numbers if a value lies in none, which is NaN.
+        if getattr(categories.subtype, "kind", "") in "iu":
+            categories = type(categories)("float64", categories.closed)
+        values = values.astype(categories)
+    elif type(dtype).__name__ != "IntervalDtype":
+        return None
+    return getattr(values, "array", values)
 
 
 def _is_table(values: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._ends import gaps
 from marginwood._support.checks import check_count
 from marginwood.intervals import FloatArray, check_intervals
 from marginwood.losses import check_margin
@@ -40,10 +41,11 @@ def margin_grid(y: Any, n_margins: int = 21) -> FloatArray:
     n_margins = check_count("n_margins", n_margins, 1)
     intervals = check_intervals(y)
     limits = np.unique(intervals[np.isfinite(intervals)])
-    if len(limits) < 2:
+    steps = gaps(limits[:-1], limits[1:])
+    if not steps.any():
         return np.zeros(1)
     largest = limits[-1] - limits[0]
-    smallest = max(np.diff(limits).min(), SMALLEST_MARGIN * largest)
+    smallest = max(steps[steps > 0].min(), SMALLEST_MARGIN * largest)
     return np.append(0.0, np.geomspace(smallest, largest, n_margins - 1))
 
 

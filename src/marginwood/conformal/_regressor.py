@@ -283,6 +283,8 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         down, up = find_reach(self._ask(check_outer_features(self, X)), self._held_out, distances, rank)
         lower = np.full_like(down, -np.inf) if self.mode == "upper" else -down
         upper = np.full_like(up, np.inf) if self.mode == "lower" else up
+        if self.mode == "meets":  # an interval begins right after its lower end, which the range must go beyond
+            upper = np.nextafter(upper, np.inf)
         return np.column_stack([lower, upper])
 
     @property

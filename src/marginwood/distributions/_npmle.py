@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginwood._core import cells
 from marginwood._core.turnbull import NpmleScratch, certify, make_scratch, maximise
+from marginwood._ends import half_open, name_points
 from marginwood._mistakes import warn_of_events
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
@@ -56,8 +57,8 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     ----------
     y : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts, of any kind of censoring. An
-        interval holds both of its limits, but ``(l, inf)`` starts right after l: an event comes before a censoring at
-        the same time.
+        interval holds its upper end and not its lower one, unless `make_intervals` was told otherwise: ``(1, 2)`` and
+        ``(2, 3)`` have nothing in common, and an event comes before a censoring at the same time.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows. A row of weight 2 counts as two.
     tol : float, default=1e-3
@@ -107,7 +108,7 @@ def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatA
     """The informative rows, and their weights."""
     counted = np.isfinite(intervals).any(axis=1)
     if weight is not None:
-        counted &= weight > LEAST_SHARE * weight.sum()
+        counted &= weight > LEAST_SHARE * weight[counted].sum()
     if not counted.all():
         intervals = intervals[counted]
         weight = None if weight is None else weight[counted]
@@ -117,7 +118,7 @@ def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatA
 def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, cells.Ranges]:
     """Cells, and the rows as ranges of them, equal ones merged."""
     n_rows = len(intervals)
-    training = cells.sort_rows(intervals)
+    training = cells.sort_rows(half_open(intervals))
     marks = np.full(n_rows // 32 + 1, ~np.uint64(0))
     marks[-1] = (1 << 2 * n_rows % 64) - 1
     found = cells.make_ranges(n_rows, 0)
@@ -126,7 +127,7 @@ def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray,
     _, n_cells = cells.find_cells(training, marks, weight[training.rows], found, number, support)
     merged = cells.make_ranges(n_rows, n_cells)
     n_merged = cells.merge_rows(found, merged, np.empty(n_cells + 1, np.int32))
-    return support[:n_cells], cells.take_ranges(merged, n_merged)
+    return name_points(support[:n_cells]), cells.take_ranges(merged, n_merged)
 
 
 def _solve(ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: NpmleScratch) -> tuple[FloatArray, float]:

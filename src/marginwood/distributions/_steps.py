@@ -6,18 +6,19 @@ has a least and a greatest answer, and one between them: that of masses spread e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
 from marginwood._core import curves
+from marginwood._ends import as_written, read_sides
 from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._support.checks import is_integer
 from marginwood.distributions._checks import check_bound, check_offsets, check_range, check_steps
 from marginwood.intervals import FloatArray, IntArray, check_intervals
 
-__all__ = ["IntervalDistribution", "concatenate"]
+__all__ = ["IntervalDistribution"]
 
 Bound: TypeAlias = Literal["spread", "lower", "upper"]
 Bounds: TypeAlias = Literal["both", "spread", "lower", "upper"]
@@ -37,7 +38,8 @@ class IntervalDistribution:
     Parameters
     ----------
     support : array-like of shape (k, 2)
-        Support intervals, row by row, in increasing order within a row; neighbours may share an end.
+        Support intervals, row by row, in increasing order within a row; neighbours may share an end. Like all intervals
+        they hold their upper end and not their lower one; two equal ends are a point.
     mass : array-like of shape (k,)
         Their masses, positive and adding up to 1 in each row.
     offsets : array-like of shape (n + 1,), default=None
@@ -91,7 +93,16 @@ class IntervalDistribution:
 
     @property
     def support(self) -> FloatArray:
-        """Support intervals of a single distribution, of shape (k, 2)."""
+        """Support intervals of a single distribution, of shape (k, 2).
+
+        Ends that were moved to the number right below them, as ``make_intervals(..., closed=...)`` does, are shown
+        where they were.
+        """
+        return read_sides(self._ends)[0]
+
+    @property
+    def _ends(self) -> FloatArray:
+        """The same, as they are."""
         start, stop = self._segment("support")
         ends = np.column_stack([self._steps.lower[start:stop], self._steps.upper[start:stop]])
         return ends + self._steps.shift[0]
@@ -227,8 +238,8 @@ class IntervalDistribution:
     def probability(self, y: Any, *, bound: Bound = "spread") -> FloatArray:
         """Probability of intervals.
 
-        An interval counts with both of its limits, but ``(l, inf)`` starts right after l: what is known of a
-        right-censored row is that its value is larger.
+        An interval counts with its upper end and without its lower one, so that those of touching brackets add up to 1.
+        Other sides are those of `make_intervals` and its `closed`.
 
         Parameters
         ----------
@@ -287,9 +298,9 @@ class IntervalDistribution:
             raise ValueError(f"q: expected shares from 0 to 1, got {levels[outside].flat[0]}.")
         check_bound(bound, {"both": 0, **_CODES})
         if bound == "both":
-            ends = [self._ask(curves.invert, levels, "q", end) for end in ("lower", "upper")]
+            ends = [self._ask(_invert, levels, "q", end) for end in ("lower", "upper")]
             return np.stack(ends, axis=-1)
-        return self._ask(curves.invert, levels, "q", bound)
+        return self._ask(_invert, levels, "q", bound)
 
     def median(self, *, bound: Bounds = "both") -> FloatArray:
         """The value that is exceeded as often as not.
@@ -378,15 +389,8 @@ class IntervalDistribution:
         return f"<{type(self).__name__} of {len(self)} rows>"
 
 
-def concatenate(parts: Sequence[IntervalDistribution]) -> IntervalDistribution:
-    """The rows of some distributions, one after the other."""
-    steps = [part._steps for part in parts]
-    pooled = np.cumsum([0] + [len(step.lower) for step in steps])[:-1]
-    joined = IntervalDistribution.__new__(IntervalDistribution)
-    joined._is_single = False
-    joined._mass = np.concatenate([part._mass for part in parts])
-    joined._steps = curves.Steps(*map(np.concatenate, zip(*steps, strict=True)))._replace(
-        start=np.concatenate([step.start + before for step, before in zip(steps, pooled, strict=True)]),
-        stop=np.concatenate([step.stop + before for step, before in zip(steps, pooled, strict=True)]),
-    )
-    return joined
+def _invert(steps: curves.Steps, levels: FloatArray, bound: int, quantile: FloatArray) -> None:
+    """Fill in quantiles, ends of support intervals as they were written."""
+    is_end = np.empty(quantile.shape, np.bool_)
+    curves.invert(steps, levels, bound, quantile, is_end)
+    quantile[is_end] = as_written(quantile[is_end])

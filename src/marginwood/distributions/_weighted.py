@@ -5,23 +5,31 @@ A forest asks this way: at a query, the weight of a training row is how often it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from marginwood._core.cells import SortedEnds, sort_rows
+from marginwood._core import cells
+from marginwood._core.cells import SortedEnds
+from marginwood._core.curves import Steps
 from marginwood._core.queries import Answers, Queries, QueryRoom, estimate_queries, make_room
+from marginwood._ends import half_open, name_points
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
-from marginwood.distributions._steps import IntervalDistribution, concatenate
+from marginwood.distributions._steps import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["SortedEnds", "concatenate", "sort_rows", "weighted_turnbull"]
 
 # How many entries of queries are answered at once; the room for their answers grows with it.
 BLOCK_ENTRIES = 2**20
+
+
+def sort_rows(intervals: FloatArray) -> SortedEnds:
+    """Checked intervals, sorted by both ends."""
+    return cells.sort_rows(half_open(intervals))
 
 
 def weighted_turnbull(
@@ -69,6 +77,20 @@ def weighted_turnbull(
     return concatenate([IntervalDistribution._of(*answers[:3]) for answers in parts])
 
 
+def concatenate(parts: Sequence[IntervalDistribution]) -> IntervalDistribution:
+    """The rows of some distributions, one after the other."""
+    steps = [part._steps for part in parts]
+    pooled = np.cumsum([0] + [len(step.lower) for step in steps])[:-1]
+    joined = IntervalDistribution.__new__(IntervalDistribution)
+    joined._is_single = False
+    joined._mass = np.concatenate([part._mass for part in parts])
+    joined._steps = Steps(*map(np.concatenate, zip(*steps, strict=True)))._replace(
+        start=np.concatenate([step.start + before for step, before in zip(steps, pooled, strict=True)]),
+        stop=np.concatenate([step.stop + before for step, before in zip(steps, pooled, strict=True)]),
+    )
+    return joined
+
+
 def _blocks(offsets: IntArray) -> Iterator[tuple[int, int]]:
     """Ranges of queries that have about `BLOCK_ENTRIES` entries together, or are alone."""
     start = 0
@@ -86,4 +108,4 @@ def _answer(training: SortedEnds, queries: Queries, tol: float, room: QueryRoom)
     most = len(queries.rows) + n_queries
     answers = Answers(np.empty((most, 2)), np.empty(most), np.empty(n_queries + 1, np.int64), np.empty(n_queries))
     n_found = estimate_queries(training, queries, tol, room, answers)
-    return answers._replace(support=answers.support[:n_found].copy(), mass=answers.mass[:n_found].copy())
+    return answers._replace(support=name_points(answers.support[:n_found]), mass=answers.mass[:n_found].copy())

@@ -25,9 +25,9 @@ def interval_brier_score(
 ) -> float | FloatArray:
     """Mean squared error of the predicted probabilities that the target exceeds each of the given times.
 
-    The probability ``1 - cdf(t)`` is compared with the status of the row: 1 if t is at most `lower`, 0 if t is at
-    least `upper`. In between, the status is not known; then it is the probability by `reference` that the value is
-    greater than t, given that it is in the interval.
+    The probability ``1 - cdf(t)`` is compared with the status of the row: 0 if t is at least `upper`, 1 if t is at most
+    `lower` and less than `upper`. In between, the status is not known; then it is the probability by `reference` that
+    the value is greater than t, given that it is in the interval.
 
     Parameters
     ----------
@@ -156,10 +156,7 @@ def _status(intervals: FloatArray, time: float, reference: Any, mass: FloatArray
     """Return the probability that each row is greater than a time, and whether it has any; `mass` is the intervals'."""
     lower, upper = intervals.T
     is_inside = (lower < time) & (time < upper)
-    # An interval begins with its lower limit, and what is greater than the time with the next number; but what is
-    # right-censored begins right after its limit.
-    begin = np.where(upper == np.inf, time, np.nextafter(time, np.inf))
-    later = np.column_stack([np.where(is_inside, begin, lower), upper])
+    later = np.column_stack([np.where(is_inside, time, lower), upper])
     share = interval_probability(reference, later, name="reference") / np.where(mass > 0, mass, 1.0)
     status = np.where(is_inside, np.minimum(share, 1.0), upper > time)
     return status, ~is_inside | (mass > 0)

@@ -6,8 +6,8 @@ any object like the frozen distributions of scipy.stats, for example ``norm(loc=
 its ``cdf(t)`` takes an array of one value per row and returns the probabilities ``P(Y <= t)``, one per row. The log
 loss of un-censored rows needs ``pdf(t)`` too, and the CRPS ``sf(t)``, ``ppf(q)`` and ``isf(q)``.
 
-The probability of an interval includes its limits, save that a right-censored row ``(lower, inf)`` starts right after
-`lower`, as in the estimate of Kaplan and Meier. For distributions with a density this makes no difference.
+The probability of an interval is that of more than `lower` and at most `upper`; where both are equal, that of this
+value. For distributions with a density sides make no difference.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
+from marginwood._ends import close_ends, half_open
 from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_count, check_number
+from marginwood._support.tables import find_intervals
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, check_intervals
 from marginwood.metrics._probabilities import (
@@ -207,17 +209,21 @@ def d_calibration(y_true: Any, distribution: Any, *, n_bins: int = 10, sample_we
     return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), masses)
 
 
-def interval_coverage(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Coverage:
+def interval_coverage(y_true: Any, y_pred: Any, *, closed: Any = "both", sample_weight: Any = None) -> Coverage:
     """Shares of the intervals that predicted ranges contain, and that they meet.
 
-    The share of ranges that hold the true value is not known where it is censored, but it lies between these two.
+    The share of ranges that hold the true value is not known where it is censored, but it lies between these two. A
+    value on an end that does not belong to an interval, or to a range, is outside of it.
 
     Parameters
     ----------
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     y_pred : array-like of shape (n, 2)
-        Predicted ranges, ends included; they may be infinite.
+        Predicted ranges; their ends may be infinite.
+    closed : {"both", "left", "right", "neither"} or array-like of shape (n,), default="both"
+        Which ends of the ranges belong to them: both, as in those of `predict_interval`. Intervals of pandas have their
+        own.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -235,14 +241,18 @@ def interval_coverage(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     Coverage(contain_rate=0.3333333333333333, meet_rate=0.6666666666666666)
     """
     intervals, weight = check_target(y_true, sample_weight)
-    if np.shape(y_pred) != intervals.shape:
+    is_plain = find_intervals(y_pred) is None
+    if np.shape(y_pred) != (intervals.shape if is_plain else (len(intervals),)):
         raise ValueError(
             f"y_pred: expected shape {intervals.shape}, a (lower, upper) range per row of y_true; "
             f"got shape {np.shape(y_pred)}."
         )
     ranges = check_intervals(y_pred, name="y_pred")
-    contains = (ranges[:, 0] <= intervals[:, 0]) & (intervals[:, 1] <= ranges[:, 1])
-    meets = (ranges[:, 0] <= intervals[:, 1]) & (intervals[:, 0] <= ranges[:, 1])
+    if is_plain:
+        ranges = close_ends(ranges[:, 0], ranges[:, 1], closed, "y_pred")
+    (low, high), (lower, upper) = half_open(ranges).T, half_open(intervals).T
+    contains = (low <= lower) & (upper <= high)
+    meets = (low < upper) & (lower < high)
     return Coverage(*(float(np.average(rows, weights=weight)) for rows in (contains, meets)))
 
 

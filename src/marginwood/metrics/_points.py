@@ -1,7 +1,7 @@
 """Metrics of predictions against intervals.
 
-The *error* of a prediction is its distance to the interval: 0 anywhere inside, ends included. For
-un-censored targets every metric here is the usual one of that name.
+The *error* of a prediction is its distance to the interval: 0 anywhere inside, and on both ends, whichever of them
+belong to it. For un-censored targets every metric here is the usual one of that name.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from marginwood._core.problem import SMALLEST_NORMAL
+from marginwood._ends import above, gaps
 from marginwood._support.arrays import as_numbers, raise_first
-from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
+from marginwood.intervals import BoolArray, FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import Loss, hinge_loss, optimal_constant, refuse_vanishing_squares
 
 __all__ = [
@@ -127,7 +128,7 @@ def mean_hinge_loss(
 
 
 def interval_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Share of the predictions that lie in their interval, ends included.
+    """Share of the predictions that lie in their interval or on one of its ends, whichever of them belong to it.
 
     Parameters
     ----------
@@ -150,7 +151,9 @@ def interval_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     0.5
     """
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
-    inside = (intervals[:, 0] <= prediction) & (prediction <= intervals[:, 1])
+    lower, upper = intervals.T
+    # An upper end that does not belong to its interval is the number right below.
+    inside = (lower <= prediction) & (prediction <= np.where(lower < upper, above(upper), upper))
     return float(np.average(inside, weights=weight))
 
 
@@ -183,16 +186,33 @@ def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     0.5
     """
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
-    # The score has no unit, so limits are brought near 1, where their squares neither vanish nor overflow.
-    exponent = np.frexp(np.abs(intervals[np.isfinite(intervals)]).max(initial=0.0))[1]
-    intervals = np.ldexp(intervals, -exponent)
-    prediction = np.ldexp(prediction, -exponent)
-    error = np.average(hinge_loss(intervals, prediction), weights=weight)
+    is_outside = _lie_outside(intervals, prediction)
+    # The score has no unit, so limits are brought near 1, where their squares neither vanish nor overflow;
+    # a prediction that is 2^500 times as large stays below 2^501, whose square is finite, too.
+    exponent = max(_exponent(intervals[np.isfinite(intervals)]), _exponent(prediction) - 500)
+    scaled = np.ldexp(intervals, -exponent)
+    error = np.average(hinge_loss(scaled, np.ldexp(prediction, -exponent)) * is_outside, weights=weight)
     if error == 0:
         return 1.0
+    best = optimal_constant(scaled, sample_weight=weight)
+    is_missed = _lie_outside(intervals, np.full(len(intervals), np.ldexp(best.value, exponent)))
     total_weight = len(intervals) if weight is None else weight.sum()
-    constant_error = optimal_constant(intervals, sample_weight=weight).cost / total_weight
-    return float(1 - error / constant_error) if constant_error > 0 else 0.0
+    counted = is_missed if weight is None else is_missed & (weight > 0)
+    if not counted.any():
+        return 0.0
+    with np.errstate(over="ignore", divide="ignore"):
+        return float(1 - np.float64(error) / (best.cost / total_weight))
+
+
+def _exponent(values: FloatArray) -> int:
+    """The power of 2 that is above the largest of these sizes."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
+def _lie_outside(intervals: FloatArray, prediction: FloatArray) -> BoolArray:
+    """Which predictions lie outside of their intervals by more than the side of an end, and rounding, can explain."""
+    distance = hinge_loss(intervals, prediction, loss="linear_hinge")
+    return gaps(prediction, prediction + distance) > 0
 
 
 def _check_arguments(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.integrate import quad_vec
 
 from marginwood._core.crps import integrate_crps
+from marginwood._ends import half_open
 from marginwood._support.arrays import as_numbers, raise_first
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
@@ -103,21 +104,15 @@ def _finite(values: FloatArray) -> FloatArray:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def _begin(intervals: FloatArray) -> FloatArray:
-    """The values below which an interval begins: `lower` of right-censored rows, of the others the next less number."""
-    lower, upper = intervals.T
-    return np.where(upper == np.inf, lower, np.nextafter(lower, -np.inf))
-
-
 def probability_range(
     distribution: Any, intervals: FloatArray, *, name: str = "distribution"
 ) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of all below each interval, and of all up to its end."""
-    lower, upper = intervals.T
+    lower, upper = half_open(intervals).T
     end = np.where(upper == np.inf, 1.0, evaluate(distribution, "cdf", _finite(upper), name=name))
     if isinstance(distribution, IntervalDistribution):
         return np.maximum(end - distribution.probability(intervals), 0.0), end
-    begin = evaluate(distribution, "cdf", _finite(_begin(intervals)), name=name)
+    begin = evaluate(distribution, "cdf", _finite(lower), name=name)
     return np.where(lower == -np.inf, 0.0, begin), end
 
 
@@ -129,8 +124,8 @@ def interval_probability(distribution: Any, intervals: FloatArray, *, name: str 
     probability = end - begin
     if hasattr(distribution, "sf"):
         # Beyond the median, differences of what is left above have the smaller rounding error.
-        upper = intervals[:, 1]
-        above_begin = evaluate(distribution, "sf", _finite(_begin(intervals)), name=name)
+        lower, upper = half_open(intervals).T
+        above_begin = evaluate(distribution, "sf", _finite(lower), name=name)
         above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper), name=name))
         probability = np.where(begin > 0.5, above_begin - above_end, probability)
     return np.maximum(probability, 0.0)
@@ -144,7 +139,7 @@ def crps_of_steps(distribution: IntervalDistribution, intervals: FloatArray, low
         singles = [distribution[row] for row in rows]
         masses = [single.mass for single in singles]
         integrate_crps(
-            np.concatenate([single.support for single in singles]),
+            np.concatenate([single._ends for single in singles]),
             np.concatenate(masses),
             np.append(0, np.cumsum([len(mass) for mass in masses])),
             intervals[start : rows.stop],

@@ -1,8 +1,8 @@
 """How well predictions order rows, and how well one constant added to all of them can correct their errors.
 
-Two rows can be *compared* if one interval ends before the other begins: then it is known which value is less. Ends
-may touch, unless both rows are un-censored: two equal values have no order, but a row whose value is 3 lies before a
-row that is right-censored at 3.
+Two rows can be *compared* if one interval ends before the other begins: then it is known which value is less. An
+interval begins right after its lower end, so that ends may touch: a row whose value is 3 lies before a row that is
+right-censored at 3, and (1, 3) before (3, 5). But (1, 3) holds the value 3, and two equal values have no order.
 
 The *residual limits* of a row are ``lower - prediction`` and ``upper - prediction``. With a constant c added to its
 prediction, a row is a *false positive* if c is below the first and a *false negative* if c is above the second. These
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core.concordance import weigh_pairs
+from marginwood._ends import half_open
 from marginwood.intervals import FloatArray
 from marginwood.metrics._points import _check_arguments
 
@@ -48,9 +49,10 @@ class _ResidualLimits(NamedTuple):
 def interval_concordance_index(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the pairs of rows that the predictions order as the intervals do.
 
-    A pair counts if one interval ends before the other begins, or where it begins, unless both rows are un-censored.
-    A pair with equal predictions is one half right. For right-censored targets this is Harrell's concordance index,
-    with predicted times in place of risks: a later row should have a greater prediction.
+    A pair counts if one interval ends before the other begins: (1, 3) before (3, 5), and a value of 3 before what is
+    right-censored at 3, but not (1, 3) before a value of 3, which it may be. A pair with equal predictions is one half
+    right. For right-censored targets this is Harrell's concordance index, with predicted times in place of risks: a
+    later row should have a greater prediction.
 
     Parameters
     ----------
@@ -85,17 +87,14 @@ def interval_concordance_index(y_true: Any, y_pred: Any, *, sample_weight: Any =
     0.5
     """
     intervals, prediction, weight = _counted_rows(y_true, y_pred, sample_weight)
-    lower, upper = intervals.T
-    exact = lower == upper
+    lower, upper = half_open(intervals).T
     over = np.flatnonzero(np.isfinite(upper))
     started = np.flatnonzero(np.isfinite(lower))
     rows = np.concatenate([over, started])
     is_earlier = np.arange(len(rows)) < len(over)
     ends = np.concatenate([upper[over], lower[started]])
-    # Of what happens at one value, censored rows are over first and start last, so that un-censored ones there are
-    # compared with them but not with each other.
-    turn = np.where(exact[rows], np.where(is_earlier, 2, 1), np.where(is_earlier, 0, 3))
-    timeline = np.lexsort((turn, ends))
+    # At one value rows are over before others begin.
+    timeline = np.lexsort((~is_earlier, ends))
     values, ranks = np.unique(prediction, return_inverse=True)
     comparable, concordant, tied = weigh_pairs(
         rows[timeline], is_earlier[timeline], ranks, weight, np.zeros(len(values) + 1)

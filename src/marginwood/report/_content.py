@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from marginwood._categories import Categories, categorical_columns, count_categories, encode_features, find_categories
+from marginwood._ends import as_written, read_sides
 from marginwood._fitted import Fitted, read
 from marginwood._version import __version__
 from marginwood.intervals import FloatArray, IntArray, check_informative, check_intervals
@@ -177,7 +178,7 @@ def _feature_table(model: Any, X: FloatArray, categories: Categories | None) -> 
 
 
 def _target_summary(y: FloatArray) -> dict[str, Any]:
-    limits = y[np.isfinite(y)]
+    limits = as_written(y[np.isfinite(y)])
     width = y[:, 1] - y[:, 0]
     width = width[np.isfinite(width) & (width > 0)]
     return {
@@ -207,10 +208,12 @@ def _rows(
     X: FloatArray, y: FloatArray, prediction: FloatArray, error: FloatArray, split_on: list[int], kept: IntArray
 ) -> dict[str, Any]:
     """Columns of the rows that the page holds."""
+    ends, closed = read_sides(y[kept])
     return {
         "row": kept.tolist(),
-        "lower": numbers(y[kept, 0]),
-        "upper": numbers(y[kept, 1]),
+        "lower": numbers(ends[:, 0]),
+        "upper": numbers(ends[:, 1]),
+        "closed": closed.tolist(),
         "prediction": numbers(prediction[kept]),
         "error": numbers(error[kept]),
         "values": {str(feature): numbers(X[kept, feature]) for feature in split_on},

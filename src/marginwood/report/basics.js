@@ -26,10 +26,11 @@ const percent = d3.format(".1%");
 const count = d3.format(",");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
-function formatInterval(low, high) {
+// `closed` says which ends belong to the interval: "left", "right", "both" or "neither".
+function formatInterval(low, high, closed = "both") {
   if (low === high) return `exactly ${format(low)}`;
-  const start = Number.isFinite(low) ? "[" : "(";
-  const end = Number.isFinite(high) ? "]" : ")";
+  const start = Number.isFinite(low) && ["left", "both"].includes(closed) ? "[" : "(";
+  const end = Number.isFinite(high) && ["right", "both"].includes(closed) ? "]" : ")";
   return `${start}${format(low)}, ${format(high)}${end}`;
 }
 
@@ -70,6 +71,7 @@ const rows = {
   row: report.rows.row,
   lower: numbers(report.rows.lower),
   upper: numbers(report.rows.upper),
+  closed: report.rows.closed,
   prediction: numbers(report.rows.prediction),
   error: numbers(report.rows.error),
   rangeLower: report.ranges ? numbers(report.ranges.lower) : null,
@@ -90,7 +92,7 @@ function describeRow(place) {
   const range = rows.rangeLower ? `, range ${formatInterval(rows.rangeLower[place], rows.rangeUpper[place])}` : "";
   return (
     `Row ${nameRow(place)}: predicted ${format(rows.prediction[place])}${range}, interval ` +
-    `${formatInterval(rows.lower[place], rows.upper[place])}, ${outcome}.`
+    `${formatInterval(rows.lower[place], rows.upper[place], rows.closed[place])}, ${outcome}.`
   );
 }
 

@@ -188,7 +188,7 @@ function fillWorst(follow) {
   };
   const lines = worst.map((place) => [
     link(place),
-    formatInterval(rows.lower[place], rows.upper[place]),
+    formatInterval(rows.lower[place], rows.upper[place], rows.closed[place]),
     format(rows.prediction[place]),
     format(rows.error[place]),
   ]);

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._ends import gaps
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss, check_loss
 from marginwood.xgb._arrays import Bounds, is_on_device, namespace, shift, to_host
@@ -205,8 +206,7 @@ def typical_distance(intervals: FloatArray, weight: FloatArray | None) -> float:
     limits = intervals[row, side][order]
     share = np.cumsum(weight[row][order])
     first, third = np.searchsorted(share, np.array([0.25, 0.75]) * share[-1])
-    distance = limits[third] - limits[first] or limits[-1] - limits[0]
-    return float(distance) if distance > 0 else 1.0
+    return float(gaps(limits[first], limits[third]) or gaps(limits[0], limits[-1]) or 1.0)
 
 
 def unit_factor(scale: float) -> float:
