@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwood
@@ -30,7 +31,7 @@ from marginwood import (
 )
 from marginwood.conformal import _members as members_module
 from marginwood.datasets import make_sine
-from marginwood.metrics import interval_coverage
+from marginwood.metrics import get_scorer, interval_coverage
 from pipelines import FRAME, TARGET, encoder
 from strategies import intervals
 
@@ -141,6 +142,33 @@ def test_whichever_row_is_the_new_one_the_promised_share_of_rows_is_kept(y, leve
             kept += low <= y[new, 0] if mode == "lower" else y[new, 1] <= high
         else:
             kept += coverage.contain_rate if mode == "contains" else coverage.meet_rate
+    assert kept >= Fraction(str(level)) * len(y)
+
+
+@settings(max_examples=50)
+@given(y=intervals(min_size=3, max_size=10), level=levels, mode=modes, data=st.data())
+@infinite
+def test_whichever_time_is_the_new_one_the_promised_share_of_times_is_kept(y, level, mode, data):
+    """Of whole days: ranges end exactly at limits that many rows share."""
+    days = np.ceil(np.exp(y))
+    days[np.isneginf(y)] = 0.0
+    days[days[:, 1] == 0, 1] = 1.0
+    f = np.array(data.draw(st.lists(st.integers(-6, 6), min_size=len(y), max_size=len(y))), float)[:, np.newaxis]
+    inner = TransformedIntervalRegressor(FirstColumn(), func="log").fit([[0.0]], [1.0])
+    model = ConformalIntervalRegressor(inner, method="prefit", mode=mode, confidence_level=level)
+    kept = 0
+    for new, (lower, upper) in enumerate(days):
+        rest = np.arange(len(y)) != new
+        if not np.isfinite(y[rest]).any():
+            return
+        low, high = model.conformalize(f[rest], days[rest]).predict_interval(f[[new]])[0]
+        assert low >= 0
+        kept += {
+            "contains": low <= lower and upper <= high,
+            "meets": low <= upper and (lower < high or lower == upper == high),
+            "lower": low <= lower,
+            "upper": upper <= high,
+        }[mode]
     assert kept >= Fraction(str(level)) * len(y)
 
 
@@ -336,15 +364,73 @@ def test_ranges_are_wider_where_the_trees_disagree():
 
 
 def test_ranges_are_wider_where_the_distribution_is():
-    base = DistributionalIntervalRegressor(clone(TREE), cv=3)
-    inner = TransformedIntervalRegressor(base, func="log")
-    target = np.exp(2 * Y)
-    model = ConformalIntervalRegressor(inner, method="split", spread="distribution", mode="meets", random_state=0)
-    model.fit(X, target)
+    forest = MaxMarginIntervalForest(25, min_samples_leaf=5, random_state=0)
+    model = ConformalIntervalRegressor(forest, method="split", spread="distribution", mode="meets", random_state=0)
+    model.fit(X, Y[:, :1] * X[:, :1] * [1, 1])
     quantiles = model.estimators_[0].predict_quantile(NEW, np.arange(1, 20) / 20)
     widths = np.diff(model.predict_interval(NEW), axis=1)[:, 0]
     np.testing.assert_allclose(widths, 2 * model.bracket_[0] * np.std(quantiles, axis=1))
     assert widths.max() > 2 * widths.min()
+
+
+TIMES = np.exp(2 * Y)
+LOG_OF = {
+    "the model": lambda model: model,
+    "a pipeline": lambda model: make_pipeline(StandardScaler(), model),
+    "a search": lambda model: GridSearchCV(model, {"regressor__max_depth": [2]}, cv=2, scoring=SCORING),
+}
+SCORING = get_scorer("neg_interval_mean_squared_error")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("method", ["cv", "split"])
+@pytest.mark.parametrize("name", LOG_OF)
+def test_ranges_of_times_are_factors_in_either_nesting(mode, method, name):
+    parameters = {"mode": mode, "method": method, "random_state": 0, "confidence_level": 0.8}
+    inner = LOG_OF[name](TransformedIntervalRegressor(TREE, func="log"))
+    inside = ConformalIntervalRegressor(inner, **parameters).fit(X, TIMES)
+    plain = ConformalIntervalRegressor(TREE, **parameters).fit(X, np.log(TIMES))
+    outside = TransformedIntervalRegressor(ConformalIntervalRegressor(TREE, **parameters), func="log").fit(X, TIMES)
+    ranges = inside.predict_interval(NEW)
+    assert (ranges >= 0).all()
+    np.testing.assert_allclose(ranges, np.exp(plain.predict_interval(NEW)))
+    np.testing.assert_allclose(ranges, outside.predict_interval(NEW), rtol=1e-12)
+    np.testing.assert_allclose(inside.predict(NEW), outside.predict(NEW))
+    np.testing.assert_allclose(inside.residuals_, plain.residuals_, atol=1e-12)
+    np.testing.assert_allclose(inside.bracket_, plain.bracket_)
+
+
+@pytest.mark.parametrize("func", ["log", "log1p", "sqrt", "arcsinh"])
+def test_no_range_is_below_what_its_target_can_be(func):
+    target = np.expm1(np.abs(Y).cumsum(axis=1))  # from 0 on
+    model = ConformalIntervalRegressor(TransformedIntervalRegressor(TREE, func=func), random_state=0, mode="meets")
+    for level in (0.5, 0.9, 0.98):
+        ranges = model.set_params(confidence_level=level).fit(X, target).predict_interval(NEW)
+        least = {"log": 0.0, "log1p": -1.0, "sqrt": 0.0, "arcsinh": -inf}[func]
+        assert (ranges[:, 0] >= least).all()
+        assert (ranges[:, 0] < ranges[:, 1]).all()
+        assert np.isfinite(ranges[:, 1]).all()
+
+
+@pytest.mark.parametrize("spread", ["trees", "distribution"])
+def test_spreads_are_those_of_the_transformed_target(spread):
+    parameters = {"method": "split", "spread": spread, "mode": "meets", "random_state": 0}
+    inside = ConformalIntervalRegressor(TransformedIntervalRegressor(FOREST, func="log"), **parameters).fit(X, TIMES)
+    plain = ConformalIntervalRegressor(FOREST, **parameters).fit(X, np.log(TIMES))
+    np.testing.assert_allclose(inside.spreads_, plain.spreads_, rtol=1e-6)
+    np.testing.assert_allclose(inside.predict_interval(NEW), np.exp(plain.predict_interval(NEW)), rtol=1e-6)
+
+
+def test_a_fitted_model_of_the_logarithm_is_calibrated_by_factors_frozen_or_cross_fitted():
+    log_tree = TransformedIntervalRegressor(TREE, func="log")
+    folds = CrossFittedIntervalRegressor(log_tree, cv=2).fit(X[:30], TIMES[:30])
+    for fitted in (folds, FrozenEstimator(folds)):
+        model = ConformalIntervalRegressor(fitted, method="prefit", mode="lower").conformalize(X[30:], TIMES[30:])
+        ratio = np.sort(folds.predict(X[30:]) / TIMES[30:, 0])
+        expected = folds.predict(NEW) / ratio[math.ceil(0.9 * 31) - 1]
+        np.testing.assert_allclose(model.predict_interval(NEW)[:, 0], expected)
+    with pytest.raises(ValueError, match="y: expected upper ends above 0 for func='log'"):
+        model.conformalize(X[:2], [(-2.0, -1.0), (1.0, 2.0)])
 
 
 def test_mass_beyond_the_data_counts_at_the_last_limit():

@@ -20,10 +20,12 @@ from marginwood._trees.table import IntervalTree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray
 
-__all__ = ["TransformedIntervalRegressor"]
+__all__ = ["TransformedIntervalRegressor", "bring_back", "bring_ranges_back", "transform"]
 
 # How far a function and its inverse may be off, relative to the values.
 ROUNDING = 1e-6
+# By how much ranges grow on the way back: more than the rounding of sums, logarithms and exponentials.
+SLACK = 1e-13
 
 
 class Transformation(NamedTuple):
@@ -64,6 +66,15 @@ def bring_back(values: FloatArray, transformation: Transformation) -> FloatArray
     # An inverse may not know infinities, or take them for the square of a number.
     is_lost = np.isinf(values) & (np.isnan(back) | (np.isneginf(values) & np.isposinf(back)))
     return np.where(is_lost, values, back)
+
+
+def bring_ranges_back(ranges: FloatArray, transformation: Transformation) -> FloatArray:
+    """The inverse of both ends of ranges, so that a range which ends at a limit still does.
+
+    The exponential of the logarithm of 712 may be more than 712, and many rows may have that limit.
+    """
+    slack = SLACK * (1 + np.abs(ranges))
+    return bring_back(ranges + slack * [-1, 1], transformation)
 
 
 def _find_transformation(func: Any, inverse_func: Any) -> Transformation:
@@ -296,7 +307,7 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         """
         check_is_fitted(self)
         ranges = self.regressor_.predict_interval(check_outer_features(self, X), confidence_level)
-        return bring_back(ranges, self._fitted_transformation())
+        return bring_ranges_back(ranges, self._fitted_transformation())
 
     @property
     def tree_(self) -> IntervalTree:

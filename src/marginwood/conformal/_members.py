@@ -10,15 +10,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from marginwood._base import check_features
+from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
+from marginwood._ensemble.transformed import TransformedIntervalRegressor, transform
 from marginwood._trees.bagging import aggregate
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.conformal._distances import kth_smallest
 from marginwood.intervals import BoolArray, FloatArray
 
-__all__ = ["SPREADS", "Members", "ask_models", "ask_trees", "find_reach"]
+__all__ = ["SPREADS", "Members", "ask_models", "ask_trees", "find_reach", "find_scale"]
 
 SPREADS = ("trees", "distribution")
 # Entries of the table, calibration rows x new rows, that is held at once.
@@ -51,8 +54,11 @@ class Members(NamedTuple):
 
 
 def ask_models(models: list[Any], X: Any, spread: str | None) -> Members:
-    """Each model is a member."""
+    """Each model is a member; those of a transformed target predict on its scale."""
     predictions = np.array([model.predict(X) for model in models], np.float64)
+    scale = find_scale(models[0])
+    if scale is not None:
+        predictions = transform(predictions, scale._fitted_transformation())
     if spread is None:
         return Members(predictions, np.ones_like(predictions), "mean")
     find_spread = _spread_of_trees if spread == "trees" else _spread_of_distribution
@@ -70,11 +76,35 @@ def ask_trees(forest: MaxMarginIntervalForest, X: Any, spread: str | None) -> Me
     return Members(predictions, None if spread else np.ones_like(predictions), forest.aggregation)
 
 
+def find_scale(model: Any) -> TransformedIntervalRegressor | None:
+    """The model of a transformed target that a fitted model is, or ends in: distances are those of its scale."""
+    while not isinstance(model, TransformedIntervalRegressor):
+        model = model.estimators_[0] if isinstance(model, CrossFittedIntervalRegressor) else _part(model)
+        if model is None:
+            return None
+    return model
+
+
+def _part(model: Any) -> Any:
+    """The model in which a pipeline or a search ends, or that is frozen; None of any other model."""
+    if isinstance(model, Pipeline):
+        return model[-1]
+    if isinstance(model, FrozenEstimator):
+        return model.estimator
+    return getattr(model, "best_estimator_", None)
+
+
+def _look_inside(model: Any, X: Any) -> tuple[Any, Any]:
+    """The innermost model that predicts on the scale of distances, and X as it takes it."""
+    if isinstance(model, Pipeline):
+        X = model[:-1].transform(X)
+    part = model.regressor_ if isinstance(model, TransformedIntervalRegressor) else _part(model)
+    return (model, X) if part is None else _look_inside(part, X)
+
+
 def _spread_of_trees(model: Any, X: Any) -> FloatArray:
     """Standard deviation of the trees' predictions."""
-    if isinstance(model, Pipeline):
-        return _spread_of_trees(model[-1], model[:-1].transform(X))
-    forest = getattr(model, "best_estimator_", model)
+    forest, X = _look_inside(model, X)
     if not isinstance(forest, MaxMarginIntervalForest):
         raise TypeError(
             "spread: 'trees' expects a MaxMarginIntervalForest, or a search or pipeline that ends in one; got "
@@ -85,6 +115,7 @@ def _spread_of_trees(model: Any, X: Any) -> FloatArray:
 
 def _spread_of_distribution(model: Any, X: Any) -> FloatArray:
     """Standard deviation of the distribution, by its quantiles; mass beyond the data counts at the nearest limit."""
+    model, X = _look_inside(model, X)
     if not hasattr(model, "predict_distribution"):
         raise TypeError(
             f"spread: 'distribution' expects an estimator with predict_distribution, got {type(model).__name__}."

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
+from marginwood._ensemble.transformed import bring_back, bring_ranges_back
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_count, is_integer
 from marginwood._support.notices import warn
@@ -29,7 +30,7 @@ from marginwood.conformal._distances import (
     promised_distances,
     tell_infinite,
 )
-from marginwood.conformal._members import SPREADS, Members, ask_models, ask_trees, find_reach
+from marginwood.conformal._members import SPREADS, Members, ask_models, ask_trees, find_reach, find_scale
 from marginwood.intervals import BoolArray, FloatArray
 
 __all__ = ["ConformalIntervalRegressor"]
@@ -78,7 +79,7 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
     calibration_idx_ : ndarray of shape (n_calibration,)
         Numbers of the calibration rows.
     residuals_ : ndarray of shape (n_calibration, 2)
-        Interval less prediction, of every calibration row.
+        Interval less prediction, of every calibration row; both transformed, if the models have a transformed target.
     spreads_ : ndarray of shape (n_calibration,)
         Spread of every calibration row; 1 without `spread`.
     bracket_ : tuple of float
@@ -118,6 +119,10 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
     contains as many as promised, and fewer than ``confidence_level / (1 - confidence_level)`` calibration rows cannot
     support any. Both bring a warning. Where only one side is open, the other bound stays finite: ``mode="lower"`` for
     right-censored labels. Rows ``(-inf, inf)`` count as open on both sides.
+
+    Of a `TransformedIntervalRegressor`, also at the end of a pipeline or a search, distances are those of the function:
+    with the logarithm ranges are factors around predictions, and no range of times is negative. It may as well be
+    around the ranges. A lower end at the least value, such as 0, counts as open then.
 
     Weights are those of the training: every calibration row of positive weight counts once. The time that "cv" and
     "oob" take for ranges grows with the number of calibration rows times that of new rows.
@@ -237,7 +242,7 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         return self._calibrate([self.estimator], rows, np.ones((1, len(rows.intervals)), np.bool_))
 
     def predict(self, X: Any) -> FloatArray:
-        """Predict the mean of the models' predictions.
+        """Predict the mean of the models' predictions, on the scale of a transformed target if they have one.
 
         Parameters
         ----------
@@ -251,7 +256,11 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         """
         self._check_calibrated()
         X = check_outer_features(self, X)
-        return np.mean([model.predict(X) for model in self.estimators_], axis=0)
+        if len(self.estimators_) == 1:
+            return self.estimators_[0].predict(X)
+        centre = ask_models(self.estimators_, X, None).predictions.mean(axis=0)
+        scale = find_scale(self.estimators_[0])
+        return centre if scale is None else bring_back(centre, scale._fitted_transformation())
 
     def predict_interval(self, X: Any, confidence_level: float | None = None) -> FloatArray:
         """Predict a range for every row.
@@ -267,7 +276,7 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         -------
         ndarray of shape (n_samples, 2)
             Lower and upper ends; they belong to the range. One of them is infinite in a one-sided mode, both where
-            there is no finite range.
+            there is no finite range. In place of ``-inf`` stands the least value of a transformed target, 0 for "log".
         """
         self._check_calibrated()
         self._check_parameters()
@@ -285,7 +294,9 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         upper = np.full_like(up, np.inf) if self.mode == "lower" else up
         if self.mode == "meets":  # an interval begins right after its lower end, which the range must go beyond
             upper = np.nextafter(upper, np.inf)
-        return np.column_stack([lower, upper])
+        ranges = np.column_stack([lower, upper])
+        scale = find_scale(self.estimators_[0])
+        return ranges if scale is None else bring_ranges_back(ranges, scale._fitted_transformation())
 
     @property
     def bracket_(self) -> tuple[float, float]:
@@ -345,8 +356,10 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         self._held_out = held_out[:, idx]
         centre, spreads = self._ask(_safe_indexing(rows.X, idx)).combine(~self._held_out)
         raise_first(~np.isfinite(centre), "estimator: its predictions are NaN or infinite", prediction=centre)
+        scale = find_scale(models[0])
+        y = rows.intervals if scale is None else scale._transform(rows.intervals, scale._fitted_transformation())
         self.calibration_idx_ = idx
-        self.residuals_ = rows.intervals[idx] - centre[:, np.newaxis]
+        self.residuals_ = y[idx] - centre[:, np.newaxis]
         self.spreads_ = spreads
         self._warn_of_infinite(self.confidence_level)
         return self
