@@ -321,8 +321,11 @@ def test_ranges_stand_behind_their_rows_and_infinite_ones_run_to_the_edge():
     bottom, top = ax.get_ylim()
     assert bottom < -1
     assert top > 3
-    drawn = [segment[:, 1].tolist() for segment in ax.collections[-1].get_segments()]
+    drawn = [segment[:, 1].clip(bottom, top).tolist() for segment in ax.collections[-1].get_segments()]
     assert drawn == [[-1, 2], [1, top], [bottom, top]]
+    ax.set_yscale("log")
+    bottom, top = ax.get_ylim()
+    assert 0 < bottom < 1 < 3 < top < 10
     assert ax.collections[-1].get_zorder() < min(line.get_zorder() for line in ax.lines)
     assert legend(ax) == ["interval", "open end", "exact value", "prediction", "predicted range"]
 

@@ -1,5 +1,6 @@
 """Pictures of distributions and of scores, by what is in them: places, texts and numbers of artists."""
 
+import warnings
 from math import inf, nan
 
 import numpy as np
@@ -18,7 +19,15 @@ from marginwood import (
 )
 from marginwood.datasets import make_sine
 from marginwood.metrics import d_calibration, target_interval_auc
-from marginwood.plotting import plot_calibration, plot_quantiles, plot_roc, plot_survival, plot_turnbull
+from marginwood.plotting import (
+    plot_calibration,
+    plot_intervals,
+    plot_partial_dependence,
+    plot_quantiles,
+    plot_roc,
+    plot_survival,
+    plot_turnbull,
+)
 from pipelines import FRAME, TARGET, fit_pipeline
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -88,13 +97,36 @@ def test_no_limits_have_no_curve():
 def test_the_survival_of_a_few_rows_is_a_curve_each(model):
     times = [-1.0, 0.0, 0.5]
     ax = plot_survival(model, X[:3], times)
-    assert labels(ax) == ["row 0", "row 1", "row 2"]
+    assert [text.get_text() for text in ax.texts] == ["row 0", "row 1", "row 2"]
     drawn = np.array([line.get_ydata() for line in ax.lines])
     np.testing.assert_array_equal(drawn, model.predict_survival_function(X[:3], times))
-    assert (
-        len({line.get_color() if isinstance(line.get_color(), str) else tuple(line.get_color()) for line in ax.lines})
-        == 3
-    )
+    colors = [line.get_color() for line in ax.lines]
+    assert len(set(colors)) == 3
+    assert colors == [text.get_color() for text in ax.texts]
+
+
+@pytest.mark.parametrize("size", [(7, 4.2), (3.2, 2.4)])
+@pytest.mark.parametrize("rows", [range(6), [0, 0, 0, 1], [5]], ids=str)
+def test_the_names_of_lines_lie_inside_the_axes_apart_from_each_other_and_beside_their_line(model, rows, size):
+    _, ax = plt.subplots(figsize=size)
+    plot_survival(model, X[list(rows)], ax=ax).figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == len(rows)
+    outline = ax.get_window_extent()
+    for place, (text, line, box) in enumerate(zip(ax.texts, ax.lines, boxes, strict=True)):
+        assert all(outline.contains(*corner) for corner in box.corners())
+        assert not any(box.overlaps(other) for other in boxes[:place])
+        on_screen = ax.transData.transform(np.column_stack(line.get_data()))
+        assert np.abs(on_screen - ax.transAxes.transform(text.xy)).max(axis=1).min() < 1
+
+
+def test_a_name_is_where_its_line_is_far_from_others():
+    """Two lines that are one up to 4, and then part."""
+    rows = np.array([[0.0], [1.0]])
+    times = from_events([1, 2, 3, 4, 5, 5, 1, 2, 3, 4, 50, 60], np.ones(12, bool))
+    forest = MaxMarginIntervalForest(1, bootstrap=False, random_state=0).fit(np.repeat(rows, 6, axis=0), times)
+    ax = plot_survival(forest, rows)
+    assert all(ax.transLimits.inverted().transform(text.xy)[0] > 4 for text in ax.texts)
 
 
 def test_the_survival_of_many_rows_is_drawn_with_its_mean(model):
@@ -105,10 +137,169 @@ def test_the_survival_of_many_rows_is_drawn_with_its_mean(model):
 
 
 def test_times_cover_the_distributions_by_default(model):
-    (line,) = plot_survival(model, X[:1]).lines
-    low, high = model.predict_quantile(X[:1], [0.01, 0.99])[0]
-    np.testing.assert_allclose(line.get_xdata()[[0, -1]], [low, high])
+    ax = plot_survival(model, X[:1])
+    (line,) = ax.lines
+    (low, _), (_, high) = model.predict_distribution(X[:1]).quantile([0.001, 0.99])[0]
+    np.testing.assert_allclose(line.get_xdata()[[0, -1]], [low - 0.05 * (high - low), high])
+    assert line.get_ydata()[0] == 1
     assert (np.diff(line.get_ydata()) <= 0).all()
+    assert ax.get_xlim() == (line.get_xdata()[0], high)
+
+
+TIMES = from_events(np.exp(X[:, 0] / 2), np.arange(120) % 3 > 0)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return MaxMarginIntervalForest(10, min_samples_leaf=10, random_state=0).fit(X, TIMES)
+
+
+@pytest.fixture(scope="module")
+def log_forest():
+    inner = MaxMarginIntervalForest(10, min_samples_leaf=10, random_state=0)
+    return TransformedIntervalRegressor(inner, func="log").fit(X, TIMES)
+
+
+def test_curves_of_times_begin_at_0_and_1(forest):
+    for ax in (plot_turnbull(TIMES), plot_survival(forest, X[:4]), plot_survival(forest, X)):
+        ax.figure.draw_without_rendering()
+        assert (ax.get_xlim()[0], ax.get_ylim()[0]) == (0, 0)
+        for line in ax.lines:
+            if len(line.get_xdata()) and line.get_linestyle() != "None":
+                assert (line.get_xdata()[0], line.get_ydata()[0]) == (0, 1)
+        assert 1 < ax.get_ylim()[1] < 1.1
+
+
+def test_a_curve_falls_at_0_where_values_are_0_and_begins_near_values_that_are_far_from_0():
+    curve = plot_turnbull([0.0, 0.0, 1.0, 2.0]).lines[0]
+    assert list(zip(*curve.get_data(), strict=True))[:2] == [(0, 1), (0, 0.5)]
+    assert plot_turnbull([1950.0, 2000.0]).get_xlim()[0] == 1947.5
+    assert plot_turnbull([-3.0, 2.0]).get_xlim()[0] == -3.25
+
+
+def test_a_model_of_the_logarithm_has_a_log_axis_with_plain_numbers(forest, log_forest):
+    assert plot_survival(forest, X[:3]).get_xscale() == plot_quantiles(forest, X, 0).get_yscale() == "linear"
+    survival = plot_survival(log_forest, X[:3])
+    quantiles = plot_quantiles(log_forest, X, 0, y=TIMES)
+    assert survival.get_xscale() == quantiles.get_yscale() == "log"
+    for axis, low, high in ((survival.xaxis, 1, 100), (quantiles.yaxis, 1, 100)):
+        axis.axes.figure.draw_without_rendering()
+        bottom, top = axis.get_view_interval()
+        assert 0 < low / 10 < bottom < top < 10 * high
+        shown = [label.get_text() for label in [*axis.get_majorticklabels(), *axis.get_minorticklabels()]]
+        assert {"10", "20", "50"} <= set(shown)
+    grid, curve = survival.lines[0].get_data()
+    np.testing.assert_allclose(np.diff(np.log(grid)), np.log(grid[1] / grid[0]))
+    assert curve[0] == 1
+
+
+def test_a_log_axis_of_many_decades_names_powers_of_ten_only(log_forest):
+    ax = plot_survival(log_forest, X[:1], np.geomspace(1e-3, 1e3, 50))
+    ax.figure.draw_without_rendering()
+    assert [label.get_text() for label in ax.get_xmajorticklabels()][1:-1] == [
+        "0.001",
+        "0.01",
+        "0.1",
+        "1",
+        "10",
+        "100",
+        "1000",
+    ]
+    assert not any(label.get_text() for label in ax.get_xminorticklabels())
+
+
+def test_pictures_survive_a_log_axis(forest):
+    ends = TIMES[np.isfinite(TIMES) & (TIMES > 0)]
+    curve = plot_turnbull(TIMES)
+    curve.set(xscale="log", yscale="log")
+    survival = plot_survival(forest, X[:4])
+    survival.set_xscale("log")
+    band = plot_quantiles(forest, X, 0, y=np.column_stack([np.zeros(120), TIMES[:, 0]]))
+    band.set_yscale("log")
+    for low, high in (curve.get_xlim(), survival.get_xlim(), band.get_ylim()):
+        assert ends.min() / 10 < low < np.median(ends) < high < 10 * ends.max()
+    assert 1e-3 < curve.get_ylim()[0] < 1 < curve.get_ylim()[1]
+    for ax in (curve, survival, band):
+        ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_an_infinite_quantile_lies_beyond_the_edge_on_every_axis(scale):
+    rows = np.arange(40.0)[:, np.newaxis]
+    times = from_events(np.arange(1.0, 41.0), np.arange(40) < 20)
+    forest = MaxMarginIntervalForest(10, min_samples_leaf=5, random_state=0).fit(rows, times)
+    ax = plot_quantiles(forest, rows, 0)
+    ax.set_yscale(scale)
+    (band,) = ax.collections
+    assert band.get_paths()[0].vertices[:, 1].max() > 10 * ax.get_ylim()[1]
+    assert ax.get_ylim()[1] < 100
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        (TIMES, "target"),
+        (pd.Series(TIMES[:, 0], name="days"), "days"),
+        (pd.Series(TIMES[:, 0]), "target"),
+        (pd.Series(pd.arrays.IntervalArray.from_tuples([(1, 2), (2, 4)]), name="$x_{"), "$x_{"),
+        (pd.DataFrame(TIMES, columns=["days_min", "days_max"]), "days"),
+        (pl.DataFrame(TIMES, schema=["dose (mg) from", "dose (mg) to"]), "dose (mg)"),
+        (pd.DataFrame(TIMES, columns=["lower_bound", "upper_bound"]), "target"),
+        (pd.DataFrame(TIMES), "target"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_the_axis_is_called_as_the_target(named, expected):
+    ax = plot_turnbull(named)
+    assert ax.get_xlabel() == expected
+    assert plot_intervals(named).get_ylabel() == expected
+    ax.figure.draw_without_rendering()
+
+
+def test_the_axis_is_called_as_the_feature_that_the_model_saw(model):
+    named = DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3)
+    named.fit(pd.DataFrame(X, columns=["dose", "age"]), y).feature_names_in_ = np.array(["dose", "age"], object)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        assert plot_quantiles(named, X, 1).get_xlabel() == "age"
+        assert plot_quantiles(named, X, "dose").get_xlabel() == "dose"
+    assert plot_quantiles(model, X, 1).get_xlabel() == "x[1]"
+
+
+@pytest.mark.parametrize("q", [(0.1, 0.5, 0.9), (0.05, 0.25, 0.5, 0.75, 0.95)])
+def test_a_legend_stays_inside_the_width_of_a_page(forest, q):
+    figure, ax = plt.subplots(figsize=(6.5, 4))
+    plot_quantiles(forest, X, 0, q, y=TIMES, ax=ax)
+    figure.draw_without_rendering()
+    legend = ax.get_legend().get_window_extent()
+    assert ax.get_window_extent().x0 <= legend.x0
+    assert legend.x1 <= figure.bbox.x1
+
+
+def test_frames_of_polars_are_drawn_without_pandas_and_pyarrow(monkeypatch):
+    rows = pl.DataFrame({"dose": X[:, 0], "town": pl.Series(["Ulm", "Bonn", None] * 40, dtype=pl.Categorical)})
+    rows = rows.with_columns(pl.Series("n", np.arange(120) % 7))
+    named = MaxMarginIntervalForest(10, min_samples_leaf=10, random_state=0).fit(rows, TIMES)
+    in_pandas = pd.DataFrame({name: rows[name].to_list() for name in rows.columns}).astype({"town": "category"})
+    drawings = [lambda X: plot_quantiles(named, X, "dose", y=TIMES), lambda X: plot_quantiles(named, X, 2)]
+    expected = [draw(in_pandas) for draw in drawings]
+    features = ["dose", "town", "n", ("dose", "n")]
+    in_pandas.loc[in_pandas["town"].isna(), "town"] = None
+    wanted = plot_partial_dependence(named, in_pandas, features)
+    monkeypatch.setattr(pl.DataFrame, "to_pandas", lambda _: pytest.fail("to_pandas needs pyarrow"))
+    for draw, other in zip(drawings, expected, strict=True):
+        ax = draw(rows)
+        np.testing.assert_array_equal(ax.lines[-1].get_data(), other.lines[-1].get_data())
+        np.testing.assert_array_equal(
+            ax.collections[-1].get_paths()[0].vertices, other.collections[-1].get_paths()[0].vertices
+        )
+    display = plot_partial_dependence(named, rows, features)
+    for found, other in zip(display.pd_results, wanted.pd_results, strict=True):
+        np.testing.assert_allclose(found["average"], other["average"])
+    assert [label.get_text() for label in display.axes_[0, 1].get_xticklabels()] == ["Bonn", "Ulm"]
+    pair = plot_partial_dependence(named, rows, [("town", "town")]).axes_[0, 0]
+    assert [label.get_text() for label in pair.get_xticklabels()] == ["Bonn", "Ulm"]
+    assert [label.get_text() for label in pair.get_yticklabels()] == ["Bonn", "Ulm"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +359,7 @@ def test_a_band_with_an_infinite_end_reaches_the_edge():
     (band,) = (path for path in ax.collections if path.get_label() == "quantiles 0.1 to 0.9")
     corners = band.get_paths()[0].vertices
     assert corners[:, 0].max() == rows[-1, 0]
-    assert corners[:, 1].max() == ax.get_ylim()[1] > times[:, 0].max()
+    assert corners[:, 1].max() > ax.get_ylim()[1] > times[:, 0].max()
 
 
 def test_lines_at_infinity_are_not_drawn():
@@ -182,13 +373,13 @@ def test_lines_at_infinity_are_not_drawn():
     assert np.isfinite(drawn[0])
     with pytest.raises(ValueError, match="q: expected quantiles that are finite somewhere"):
         plot_quantiles(forest, rows[-5:], 0, 0.99)
-    with pytest.raises(ValueError, match="times: expected values of the target; no quantile of these rows is finite"):
-        plot_survival(_beyond(), [[1.0]])
 
 
-def _beyond():
-    forest = MaxMarginIntervalForest(2, bootstrap=False, random_state=0)
-    return forest.fit([[1.0], [1.0]], [(1, inf), (2, inf)])
+def test_the_curve_of_rows_without_an_event_is_flat():
+    forest = MaxMarginIntervalForest(2, bootstrap=False, random_state=0).fit([[1.0], [1.0]], [(1, inf), (2, inf)])
+    (line,) = plot_survival(forest, [[1.0]]).lines
+    assert set(line.get_ydata()) == {1.0}
+    assert line.get_xdata()[-1] == 2
 
 
 def test_curves_of_a_transformed_target_come_back_in_its_unit(model):

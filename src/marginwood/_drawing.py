@@ -26,6 +26,7 @@ __all__ = [
     "Surface",
     "answer",
     "condition",
+    "curve_ends",
     "describe_leaf",
     "describe_value",
     "make_surface",
@@ -42,6 +43,8 @@ __all__ = [
 LEAST_PLAIN, MOST_PLAIN = 1e-4, 1e7  # numbers outside are written as 2.4e-06
 MOST_LABELS = 12  # of a split of categories
 MOST_LEVELS = 40  # of a surface, beside 0 and infinity
+ROOM = 0.05  # beside curves, as a share of their width
+NEAR = 10.0  # 0 is on an axis if it is less than so many times as far away as the values from each other
 
 
 class DrawnNode(NamedTuple):
@@ -149,6 +152,20 @@ def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:
         f"samples: {node['n_node_samples']}",
         f"cost: {number(node['impurity'])}",
     ]
+
+
+def curve_ends(values: FloatArray, *, is_log: bool = False) -> tuple[float, float]:
+    """Where survival curves over some values begin, and where they end with some room.
+
+    Curves of values that are not negative begin at 0, where all that can happen lies ahead, save those of values like
+    1950 and 2000. A log axis has room on both sides of positive values.
+    """
+    low, high = float(values.min()), float(values.max())
+    if is_log:
+        factor = (high / low) ** ROOM if low < high else 2.0
+        return low / factor, high * factor
+    room = ROOM * (high - low) or 0.1 * abs(low) or 1.0
+    return (0.0 if 0 <= low <= NEAR * (high - low) else low - room), high + room
 
 
 class SurvivalSteps(NamedTuple):

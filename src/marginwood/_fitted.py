@@ -17,11 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, check_feature_names, check_features
 from marginwood._trees.table import IntervalTree
+from marginwood.conformal import ConformalIntervalRegressor
+from marginwood.conformal._members import find_scale
 from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["Ensemble", "Fitted", "Search", "parts_of", "read", "read_ensemble", "read_search", "read_tree"]
 
 PASSED = (None, "passthrough")
+LOGARITHMS = ("log", np.log, np.log2, np.log10)
 
 
 class Ensemble(NamedTuple):
@@ -129,6 +132,13 @@ class Fitted(NamedTuple):
             return None  # a model that comes before the trees is not made of them
         trees = [member.tree_ for member in self.estimator.estimators_]
         return Ensemble(trees, self.estimator.aggregation, first)
+
+    @property
+    def is_of_logarithm(self) -> bool:
+        """Whether it learned the logarithm of the target, or has ranges around a model that did."""
+        is_conformal = isinstance(self.estimator, ConformalIntervalRegressor)
+        scale = find_scale(self.estimator.estimators_[0] if is_conformal else self.estimator)
+        return scale is not None and scale.func_ in LOGARITHMS
 
     @property
     def categories(self) -> Any:

@@ -20,8 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from marginwood import plotting
 from marginwood._categories import categorical_columns
 from marginwood._cli.data import Data, add_data, add_target, read_data_for
@@ -32,9 +30,10 @@ from marginwood._cli.tables import polars
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
 from marginwood._support.files import check_place, write_whole
+from marginwood.plotting._canvas import make_log, name_columns
+from marginwood.plotting._curves import MOST_NAMED
 
 FORMATS = ("png", "svg", "pdf")
-N_CURVES = 10
 DPI = 150
 
 log = logging.getLogger("marginwood")
@@ -55,6 +54,12 @@ class Picture(NamedTuple):
         if self.data is None:
             raise UsageError(f"--kind {self.args.kind} needs data: marginwood plot MODEL DATA")
         return self.data
+
+    @property
+    def target(self) -> str:
+        """What the target is called, by the columns that hold it."""
+        options = self.rows.target
+        return name_columns([options[name] for name in ("time", "value", "lower", "upper") if name in options])
 
     def features(self, most: int | None = None) -> list[int]:
         """Places of the features that the options name, up to so many."""
@@ -97,10 +102,9 @@ def _draw_intervals(picture: Picture) -> Any:
         place = picture.number()
         x = polars().Series(rows.names[place], rows.X[:, place])
     axes = plotting.plot_intervals(rows.y, picture.prediction, ranges=ranges, x=x)
-    if getattr(picture.fitted.estimator, "func_", None) == "log":
-        drawn = np.concatenate([part.ravel() for part in (rows.y, picture.prediction, ranges) if part is not None])
-        drawn = drawn[(drawn > 0) & np.isfinite(drawn)]
-        axes.set(yscale="log", ylim=(0.8 * drawn.min(), 1.5 * drawn.max()))
+    axes.set_ylabel(picture.target, parse_math=False)
+    if picture.fitted.is_of_logarithm:
+        make_log(axes, "y")
     return axes
 
 
@@ -110,13 +114,17 @@ def _draw_dependence(picture: Picture) -> Any:
 
 def _draw_survival(picture: Picture) -> Any:
     picture.needs("survival_function")
-    return plotting.plot_survival(picture.model, picture.rows.X[:N_CURVES])
+    axes = plotting.plot_survival(picture.model, picture.rows.X[:MOST_NAMED])
+    axes.set_xlabel(picture.target, parse_math=False)
+    return axes
 
 
 def _draw_quantiles(picture: Picture) -> Any:
     picture.needs("quantile")
     place = picture.number()
-    return plotting.plot_quantiles(picture.model, picture.rows.X, place, y=picture.rows.y)
+    axes = plotting.plot_quantiles(picture.model, picture.rows.X, place, y=picture.rows.y)
+    axes.set_ylabel(picture.target, parse_math=False)
+    return axes
 
 
 def _draw_calibration(picture: Picture) -> Any:

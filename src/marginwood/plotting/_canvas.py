@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import re
+from math import floor, log10
 from typing import Any
 
+import numpy as np
+
+from marginwood._drawing import show_number
 from marginwood._support.extras import install_hint
+from marginwood._support.tables import as_known_table, library_of
 from marginwood._support.text import one_line
+from marginwood.intervals import FloatArray
 
 __all__ = [
     "COLORMAP",
     "FAINT",
     "INTERVAL",
+    "LINES",
     "MOST_VECTORS",
     "PREDICTION",
     "SECOND",
+    "as_table",
+    "column_names",
+    "far_off",
     "make_axes",
+    "make_log",
+    "name_columns",
+    "name_target",
     "pyplot",
     "shorten",
+    "show_legend",
 ]
 
 INTERVAL = "#6b93c7"
 PREDICTION = "#c8442f"
 SECOND = "#1d3f66"
 FAINT = "#8a8a8a"
+LINES = (SECOND, PREDICTION, INTERVAL, "#c4912a", "#3f8a63", "#8a5a9c")
 COLORMAP = "viridis"
 # More lines than this are a bitmap within a vector file, which would be slow to show otherwise.
 MOST_VECTORS = 5000
 
 LONGEST_NAME = 22
+FAR = 1000.0
+SIDE_WORDS = {"bound", "end", "limit"}
 
 
 def pyplot() -> Any:
@@ -55,3 +73,62 @@ def shorten(name: str) -> str:
     name = one_line(name)
     half = LONGEST_NAME // 2
     return name if len(name) <= LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def make_log(ax: Any, name: str) -> None:
+    """Make a log axis of one of axes, "x" or "y", with plain numbers: up to three decades have 20 and 50, too."""
+    ax.set(**{f"{name}scale": "log"})
+    axis = getattr(ax, f"{name}axis")
+
+    def show_between(value: float, _: Any) -> str:
+        low, high = axis.get_view_interval()
+        digit = round(value / 10 ** floor(log10(value)))
+        return show_number(value, 2) if high < 1000 * low and digit in (2, 5) else ""
+
+    axis.set_major_formatter(lambda value, _: show_number(value, 2))
+    axis.set_minor_formatter(show_between)
+
+
+def show_legend(ax: Any) -> None:
+    """A legend for data of any shape: narrow enough for a column of text, pale behind its words."""
+    place = {"loc": "upper right", "borderaxespad": 0.0, "columnspacing": 1.4}
+    ax.legend(ncols=3, fontsize="small", facecolor=ax.get_facecolor(), edgecolor="none", **place)
+
+
+def far_off(ax: Any, values: FloatArray) -> FloatArray:
+    """Values with numbers far outside of what is drawn in place of infinities, on a linear and on a log axis."""
+    low, high = ax.dataLim.intervaly if ax.has_data() else (0.0, 1.0)
+    room = FAR * max(high - low, abs(high), abs(low))
+    return np.clip(values, low - room, high + room)
+
+
+def name_target(y: Any) -> str:
+    """What to call the target: by the name of a series, or by those of a frame's columns."""
+    return name_columns(list(getattr(y, "columns", [getattr(y, "name", None)])))
+
+
+def name_columns(names: list[Any]) -> str:
+    """What to call a target whose columns have these names: that of ``dose_min`` and ``dose_max`` is dose."""
+    name = names[0] if names else None
+    if len(names) > 1:
+        words, others = (re.split(r"[\s_.]+", str(name)) for name in names[:2])
+        name = " ".join(word for word in words if word in others and word.lower() not in SIDE_WORDS)
+    return shorten(name) if name and isinstance(name, str) else "target"
+
+
+def as_table(X: Any) -> Any:
+    """A copy of X, as an array of numbers or as a frame of pandas or polars."""
+    X = as_known_table(X, "X")
+    if hasattr(X, "to_pandas") and library_of(X) != "polars":
+        X = X.to_pandas()
+    if hasattr(X, "iloc"):
+        return X.copy()
+    return X.clone() if hasattr(X, "columns") else np.array(X, dtype=np.float64)
+
+
+def column_names(model: Any, X: Any) -> list[str]:
+    """The names of the columns that a model takes, before the steps of a pipeline."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x[{idx}]" for idx in range(X.shape[1] if X.ndim == 2 else 0)] if names is None else list(names)

@@ -6,19 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._drawing import survival_steps
+from marginwood._drawing import curve_ends, survival_steps
 from marginwood._fitted import Fitted, read
 from marginwood._predictive import check_times
 from marginwood._support.arrays import as_numbers
+from marginwood._support.tables import library_of
 from marginwood.distributions import turnbull
 from marginwood.intervals import FloatArray, check_intervals
-from marginwood.plotting._canvas import COLORMAP, FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
+from marginwood.plotting._canvas import (
+    FAINT,
+    INTERVAL,
+    LINES,
+    MOST_VECTORS,
+    PREDICTION,
+    SECOND,
+    as_table,
+    column_names,
+    far_off,
+    make_axes,
+    make_log,
+    name_target,
+    pyplot,
+    show_legend,
+)
 from marginwood.plotting._targets import plot_intervals
 
-__all__ = ["plot_quantiles", "plot_survival", "plot_turnbull"]
+__all__ = ["MOST_NAMED", "plot_quantiles", "plot_survival", "plot_turnbull"]
 
 N_TIMES = 256
-MOST_NAMED = 10  # curves with a colour and a name each
+MOST_NAMED = len(LINES)  # curves with a colour and a name each
+LABEL_SIZE = 9.0  # points
 N_GRID = 40  # values of a feature
 MOST_ROWS = 100  # that are averaged at each
 
@@ -28,12 +45,14 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
 
     It is the nonparametric maximum likelihood estimate of :func:`~marginwood.distributions.turnbull`. Where the
     intervals do not determine it, its least and its greatest curve are drawn and shaded between. Of right-censored
-    rows it is the estimate of Kaplan and Meier, with a tick at every censored row.
+    rows it is the estimate of Kaplan and Meier, with a tick at every censored row. The curve of values that are not
+    negative begins at 0. ``ax.set_xscale("log")`` makes a log axis.
 
     Parameters
     ----------
     y : array-like
-        Intervals in any form that `fit` accepts.
+        Intervals in any form that `fit` accepts. The name of a series, or what those of two columns share, is that of
+        the axis.
     sample_weight : array-like of shape (n_samples,) or number, default=None
         Weights of the rows.
     ax : matplotlib axes, default=None
@@ -59,8 +78,9 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     is_censored = upper == np.inf
     is_kaplan_meier = bool(np.all(is_censored | (lower == upper)))
     ends = np.unique(intervals[np.isfinite(intervals)])
-    room = 0.05 * (ends[-1] - ends[0]) or 0.1 * abs(ends[0]) or 1.0
-    t, least, greatest = survival_steps(estimate, ends[0] - room, ends[-1] + room)
+    t, *curves = survival_steps(estimate, *curve_ends(ends))
+    t = np.append(t[0], t)
+    least, greatest = (np.append(1.0, curve) for curve in curves)
     ax = make_axes(ax, figsize=(7, 4.2))
     style = {"where": "post", "color": SECOND, "linewidth": 1.8}
     ax.step(t, greatest, label="Kaplan-Meier" if is_kaplan_meier else "Turnbull", **style)
@@ -74,15 +94,26 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
         times = np.unique(lower[is_censored])
         marks = {"marker": "|", "markersize": 8, "linestyle": "none", "rasterized": len(times) > MOST_VECTORS}
         ax.plot(times, estimate.sf(times, bound="upper"), color=SECOND, label="censored", **marks)
-    ax.set(xlim=(t[0], t[-1]), ylim=(0, 1.02), xlabel="t", ylabel="probability of more than t")
+    _frame(ax, t, name_target(y), "probability of more")
     ax.legend(frameon=False)
     return ax
+
+
+def _frame(ax: Any, t: FloatArray, x_label: str, y_label: str) -> None:
+    """Axes of curves from the first to the last of some values: limits that log axes can find for themselves."""
+    ax.update_datalim([(t[0], 0.0), (t[-1], 1.0)])
+    ax.lines[-1].sticky_edges.x[:] = [t[0], t[-1]]
+    ax.lines[-1].sticky_edges.y[:] = [0.0]
+    ax.autoscale_view()
+    ax.set_xlabel(x_label, parse_math=False)
+    ax.set_ylabel(y_label)
 
 
 def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> Any:
     """Draw the predicted survival functions of some rows.
 
-    Up to ten rows have a colour each. The curves of more rows are thin lines under their mean.
+    Up to six rows have a colour and a name each. The curves of more rows are thin lines under their mean. For a model
+    of the logarithm the axis is a log axis.
 
     Parameters
     ----------
@@ -92,8 +123,8 @@ def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> A
     X : array-like of shape (n_samples, n_features)
         The rows, as the model takes them.
     times : array-like of shape (m,), default=None
-        Values of the target at which to draw, in ascending order; by default 256 over the range of the predicted
-        distributions, from the quantile 0.01 to 0.99.
+        Values of the target at which to draw, in ascending order; by default 256, up to the greatest quantile 0.99 or
+        the end of the data, and from 0 on if no value is negative.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -109,26 +140,69 @@ def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> A
     >>> from marginwood.plotting import plot_survival
     >>> X, y = make_sine(random_state=0)
     >>> forest = MaxMarginIntervalForest(20, min_samples_leaf=10, random_state=0).fit(X, y)
-    >>> len(plot_survival(forest, X[:3]).lines)
-    3
+    >>> [text.get_text() for text in plot_survival(forest, X[:3]).texts]
+    ['row 0', 'row 1', 'row 2']
     """
-    plt = pyplot()
+    pyplot()
     fitted = _read_distributions(model)
     grid = _spread_times(fitted, X) if times is None else np.atleast_1d(check_times(times))
     curves = fitted.predict("survival_function", X, grid)
     ax = make_axes(ax, figsize=(7, 4.2))
-    if len(curves) <= MOST_NAMED:
-        colors = plt.get_cmap(COLORMAP)(np.linspace(0, 0.9, len(curves)))
-        for row, (curve, color) in enumerate(zip(curves, colors, strict=True)):
-            ax.plot(grid, curve, color=color, linewidth=1.8, label=f"row {row}")
+    if fitted.is_of_logarithm:
+        make_log(ax, "x")
+    is_named = len(curves) <= MOST_NAMED
+    if is_named:
+        for curve, color in zip(curves, LINES, strict=False):
+            ax.plot(grid, curve, color=color, linewidth=1.8)
     else:
         thin = {"color": FAINT, "linewidth": 0.7, "alpha": 0.6, "rasterized": len(curves) > MOST_VECTORS}
         ax.plot(grid, curves.T, **thin)
         ax.plot([], [], color=FAINT, linewidth=0.7, label=f"{len(curves)} rows")
         ax.plot(grid, curves.mean(axis=0), color=SECOND, linewidth=2.2, label="their mean")
-    ax.set(ylim=(0, 1.02), xlabel="t", ylabel="predicted probability of more than t")
-    ax.legend(frameon=False)
+        ax.legend(frameon=False)
+    _frame(ax, grid, name_target(times), "probability of more")
+    if is_named:
+        _name_lines(ax, grid, curves)
     return ax
+
+
+def _name_lines(ax: Any, x: FloatArray, curves: FloatArray) -> None:
+    """Write a name beside each line, where other lines and names are far: to the upper right or to the lower left."""
+    from matplotlib.patheffects import withStroke
+
+    ax.get_xlim()  # matplotlib finds limits when they are asked for
+    to_axes = ax.transData + ax.transAxes.inverted()
+    lines = [to_axes.transform(np.column_stack([x, curve])) for curve in curves]
+    size = LABEL_SIZE * ax.figure.dpi / 72 * np.array([3.6, 1.3]) / ax.bbox.size  # of "row 0"
+    named = np.empty((0, 2))
+    for row, line in enumerate(lines):
+        others = np.concatenate([np.empty((0, 2)), *lines[:row], *lines[row + 1 :]])
+        is_inside = ((line >= size) & (line <= 1 - size)).all(axis=1)
+        places = line[is_inside] if is_inside.any() else line
+        sides = np.repeat([-1, 1], len(places))[:, np.newaxis]
+        places = np.tile(places, (2, 1))
+        middles = places + 0.6 * sides * size
+        # Distances in sizes of a name; one is enough. Two names whose middles are so far apart do not touch.
+        apart, room, free = (
+            np.abs((points[:, np.newaxis] - things) / size).max(axis=2).min(axis=1, initial=1.0)
+            for points, things in ((places, others), (middles, others), (middles, named))
+        )
+        score = np.minimum(2 * apart, room) + (free == 1)
+        best = len(score) - 1 - np.argmax(score[::-1])  # the last of equally good ones
+        named = np.append(named, middles[[best]], axis=0)
+        side = sides[best, 0]
+        ax.annotate(
+            f"row {row}",
+            places[best],
+            xycoords="axes fraction",
+            xytext=(3 * side, 2 * side),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="bottom" if side > 0 else "top",
+            color=LINES[row],
+            size=LABEL_SIZE,
+            path_effects=[withStroke(linewidth=3, foreground=ax.get_facecolor())],
+        )
 
 
 def _read_distributions(model: Any) -> Fitted:
@@ -142,12 +216,12 @@ def _read_distributions(model: Any) -> Fitted:
 
 
 def _spread_times(fitted: Fitted, X: Any) -> FloatArray:
-    """Evenly spaced values over the range of predicted distributions."""
-    quantiles = fitted.predict("quantile", X, np.linspace(0.01, 0.99, 99))
-    finite = quantiles[np.isfinite(quantiles)]
-    if not len(finite):
-        raise ValueError("times: expected values of the target; no quantile of these rows is finite, so name some.")
-    return np.linspace(finite.min(), finite.max(), N_TIMES)
+    """Evenly spaced values over the range of predicted distributions, on the scale of the axis."""
+    ends = fitted.predict("distribution", X).quantile([0.001, 0.99])
+    is_log = fitted.is_of_logarithm
+    known = ends[np.isfinite(ends) & (ends > 0 if is_log else True)]
+    low, _ = curve_ends(known, is_log=is_log)
+    return (np.geomspace if is_log else np.linspace)(low, known.max(), N_TIMES)
 
 
 def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *, y: Any = None, ax: Any = None) -> Any:
@@ -155,7 +229,7 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
 
     At each of up to 40 values, the feature is set to it in up to 100 rows of X, and the quantiles that the model
     predicts for them are averaged by their median. Where that is infinite, a band reaches the edge of the axes, and a
-    line breaks off.
+    line breaks off. For a model of the logarithm the axis of the target is a log axis.
 
     Parameters
     ----------
@@ -169,7 +243,8 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     q : sequence of float, default=(0.1, 0.5, 0.9)
         Shares from 0 to 1. The least and the greatest bound a band, and so on inwards; one in the middle is a line.
     y : array-like, default=None
-        Intervals of the rows, to be drawn under the band.
+        Intervals of the rows, to be drawn under the band. The name of a series, or what those of two columns share, is
+        that of the axis.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -194,7 +269,7 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     levels = np.unique(as_numbers(q, "q"))
     if not len(levels) or not (levels[0] >= 0 and levels[-1] <= 1):
         raise ValueError(f"q: expected shares from 0 to 1, got {q!r}.")
-    X, place, name = _find_feature(X, feature)
+    X, place, name = _find_feature(model, X, feature)
     column = _column(X, place, name)
     known = np.isfinite(column)
     if not known.any():
@@ -203,40 +278,45 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     lines = _quantile_lines(fitted, X, place, grid, levels)
     if not np.isfinite(lines).any():
         raise ValueError("q: expected quantiles that are finite somewhere; more of the mass lies beyond all limits.")
-    ax = make_axes(ax, figsize=(9, 4.5))
+    ax = make_axes(ax, figsize=(7, 4.2))
+    if fitted.is_of_logarithm:
+        make_log(ax, "y")
     if y is not None:
         intervals = check_intervals(y)
         if len(intervals) != len(column):
             raise ValueError(f"X, y: expected the same number of rows, got {len(column)} in X, {len(intervals)} in y.")
         plot_intervals(intervals[known], x=column[known], ax=ax)
     finite = np.where(np.isfinite(lines), lines, np.nan)
-    ax.update_datalim([(grid[0], np.nanmin(finite)), (grid[-1], np.nanmax(finite))])
-    ax.autoscale_view()
-    edges = ax.get_ylim()
-    for outer in range(len(levels) // 2):
-        low, high = np.clip(lines[outer], *edges), np.clip(lines[-1 - outer], *edges)
-        label = f"quantiles {levels[outer]:g} to {levels[-1 - outer]:g}"
-        ax.fill_between(grid, low, high, color=PREDICTION, alpha=0.25, linewidth=0, label=label, zorder=2.5)
+    ax.update_datalim([(x, value) for line in finite for x, value in zip(grid, line, strict=True) if value == value])
+    _draw_bands(ax, grid, lines, levels)
     if len(levels) % 2:
         middle = len(levels) // 2
         label = "median" if levels[middle] == 0.5 else f"quantile {levels[middle]:g}"
         ax.plot(grid, finite[middle], color=PREDICTION, linewidth=2.0, label=label, zorder=3)
-    ax.set_ylim(edges)
+    ax.margins(y=0.18)
+    ax.autoscale_view()
     ax.set_xlabel(name, parse_math=False)
-    ax.set_ylabel("target")
-    ax.legend(frameon=False, ncols=5, loc="upper right", borderaxespad=0.0)
+    ax.set_ylabel(name_target(y), parse_math=False)
+    show_legend(ax)
     return ax
 
 
-def _find_feature(X: Any, feature: Any) -> tuple[Any, int, str]:
+def _draw_bands(ax: Any, grid: FloatArray, lines: FloatArray, levels: FloatArray) -> None:
+    """A band between each pair of lines, from the outermost inwards."""
+    from matplotlib.collections import PolyCollection
+
+    around = np.append(grid, grid[::-1])
+    for outer in range(len(levels) // 2):
+        edge = far_off(ax, np.append(lines[outer], lines[-1 - outer][::-1]))
+        label = f"quantiles {levels[outer]:g} to {levels[-1 - outer]:g}"
+        style: dict[str, Any] = {"color": PREDICTION, "alpha": 0.25, "linewidth": 0, "label": label, "zorder": 2.5}
+        ax.add_collection(PolyCollection([np.column_stack([around, edge])], **style), autolim=False)
+
+
+def _find_feature(model: Any, X: Any, feature: Any) -> tuple[Any, int, str]:
     """X as an array or a frame, the place of one of its columns, and its name."""
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
-    if not hasattr(X, "columns"):
-        X = np.asarray(X, dtype=np.float64)
-        names = [f"x[{idx}]" for idx in range(X.shape[1] if X.ndim == 2 else 0)]
-    else:
-        names = [str(name) for name in X.columns]
+    X = as_table(X)
+    names = column_names(model, X)
     places = {name: idx for idx, name in enumerate(names)} | {idx: idx for idx in range(len(names))}
     if feature not in places:
         raise ValueError(f"feature: expected a column of X, by number or name; got {feature!r}.")
@@ -257,7 +337,10 @@ def _quantile_lines(fitted: Fitted, X: Any, place: int, grid: FloatArray, levels
     rows = np.unique(np.linspace(0, len(X) - 1, MOST_ROWS).round().astype(np.int64))
     repeated = np.tile(rows, len(grid))
     values = np.repeat(grid, len(rows))
-    if hasattr(X, "iloc"):
+    if library_of(X) == "polars":
+        moved = X[repeated]
+        moved = moved.with_columns(type(moved.to_series(place))(X.columns[place], values))
+    elif hasattr(X, "iloc"):
         moved = X.iloc[repeated].reset_index(drop=True)
         moved.isetitem(place, values)
     else:

@@ -6,11 +6,15 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from marginwood._categories import Categories, encode_features, find_categories
 from marginwood._fitted import read
 from marginwood._support.checks import check_count
-from marginwood.plotting._canvas import INTERVAL, SECOND, make_axes, pyplot, shorten
+from marginwood._support.tables import library_of
+from marginwood.intervals import FloatArray
+from marginwood.plotting._canvas import INTERVAL, SECOND, as_table, column_names, make_axes, pyplot, shorten
 
 __all__ = ["plot_importances", "plot_leaderboard", "plot_partial_dependence"]
 
@@ -158,16 +162,17 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
     from sklearn.inspection import PartialDependenceDisplay
 
     check_is_fitted(model)
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
     if isinstance(features, str) or not hasattr(features, "__len__") or not len(features):
         raise ValueError(f"features: expected a list of features and pairs of features, got {features!r}.")
-    X = X.copy() if hasattr(X, "columns") else np.array(X, dtype=np.float64)
-    names = options.setdefault("feature_names", _column_names(model, X))
+    X = as_table(X)
+    names = options.setdefault("feature_names", column_names(model, X))
     place_of = {name: idx for idx, name in enumerate(names)} | {idx: idx for idx in range(len(names))}
     drawn = {part for feature in features for part in (feature if isinstance(feature, tuple | list) else [feature])}
     places = sorted({place_of[part] for part in drawn if part in place_of})  # scikit-learn names those it cannot find
-    X, of_words = _complete_rows(X, places)
+    labels: Categories = []
+    if library_of(X) == "polars":
+        X, labels, model = _encode(X, model)
+    X, of_words = _complete_rows(X, places, labels)
     if not len(X):
         raise ValueError(f"X: expected rows in which the features {features} are finite, got none.")
     if of_words:
@@ -180,21 +185,63 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
     for axes in filter(None, display.axes_.flat):
         axes.xaxis.label.set_parse_math(False)
         axes.yaxis.label.set_parse_math(False)
+    if labels:
+        _name_codes(display, labels)
     return display
 
 
-def _column_names(model: Any, X: Any) -> list[str]:
-    """The names of the columns that a model takes, before the steps of a pipeline."""
-    if hasattr(X, "columns"):
-        return [str(name) for name in X.columns]
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x[{idx}]" for idx in range(X.shape[1])] if names is None else list(names)
+class _OfCodes(FrozenEstimator):
+    """A model of frames of polars, for arrays of numbers in which labels are codes."""
+
+    def __init__(self, estimator: Any, frame: Any, labels: Categories) -> None:
+        super().__init__(estimator)
+        self.frame = frame
+        self.labels = labels
+
+    def predict(self, X: FloatArray) -> Any:
+        """What the model predicts of the frame that these numbers mean."""
+        columns = []
+        for column, labels, values in zip(self.frame.iter_columns(), self.labels, X.T, strict=True):
+            if labels is None:
+                columns.append(type(column)(column.name, values))
+            else:
+                words = [None if np.isnan(code) else labels[int(code)] for code in values]
+                columns.append(type(column)(column.name, words, column.dtype))
+        return self.estimator.predict(type(self.frame)(columns))
 
 
-def _complete_rows(X: Any, places: list[int]) -> tuple[Any, list[int]]:
-    """The rows in which these columns hold finite numbers, as floats, or words; and the columns that hold words."""
+def _encode(X: Any, model: Any) -> tuple[FloatArray, Categories, Any]:
+    """A frame of polars as numbers, the labels that are codes there, and a model of such numbers.
+
+    scikit-learn takes no frames but those of pandas, which polars makes with the help of pyarrow.
+    """
+    words = [idx for idx, dtype in enumerate(X.dtypes) if not (dtype.is_numeric() or str(dtype) == "Boolean")]
+    labels = find_categories(X, words) or [None] * X.shape[1]
+    return encode_features(X, labels), labels, _OfCodes(model, X, labels)
+
+
+def _name_codes(display: Any, labels: Categories) -> None:
+    """Write labels in place of their codes."""
+    for axes, places, result in zip(display.axes_.flat, display.features, display.pd_results, strict=False):
+        codes = result["grid_values"]
+        if labels[places[0]] is None:
+            continue
+        words = [[str(labels[place][int(code)]) for code in found] for place, found in zip(places, codes, strict=True)]
+        if len(places) == 1:
+            axes.set_xticks(codes[0], words[0])
+        else:  # a map has the first feature on its vertical axis
+            axes.set_xticks(range(len(words[1])), words[1])
+            axes.set_yticks(range(len(words[0])), words[0])
+
+
+def _complete_rows(X: Any, places: list[int], labels: Categories) -> tuple[Any, list[int]]:
+    """The rows in which these columns hold finite numbers, as floats, or words; and the columns that hold words.
+
+    Of an array `labels` says which columns hold words, as codes.
+    """
     if not hasattr(X, "columns"):
-        return X[np.isfinite(X[:, places]).all(axis=1)], []
+        of_words = [place for place in places if labels and labels[place] is not None]
+        return X[np.isfinite(X[:, places]).all(axis=1)], of_words
     is_complete = np.ones(len(X), np.bool_)
     of_words = []
     for place in places:

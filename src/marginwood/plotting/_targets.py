@@ -10,7 +10,18 @@ from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._tuning.splitters import centres
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
-from marginwood.plotting._canvas import FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
+from marginwood.plotting._canvas import (
+    FAINT,
+    INTERVAL,
+    MOST_VECTORS,
+    PREDICTION,
+    SECOND,
+    far_off,
+    make_axes,
+    name_target,
+    pyplot,
+    show_legend,
+)
 
 __all__ = ["plot_cost", "plot_intervals"]
 
@@ -68,11 +79,11 @@ def plot_intervals(y: Any, prediction: Any = None, *, ranges: Any = None, x: Any
         size = 4.5 if len(predicted) <= 500 else 2.5
         ax.plot(place, predicted, "o", color=PREDICTION, markersize=size, label="prediction", zorder=3)
     ax.set_xlabel(f"rows, sorted by {name}" if x is None else getattr(x, "name", None) or "x", parse_math=False)
-    ax.set_ylabel("target")
-    ax.margins(y=0.12)  # room for arrows and for the legend
+    ax.set_ylabel(name_target(y), parse_math=False)
+    ax.margins(y=0.18)  # room for arrows and for the legend
     if spans is not None:
         _draw_ranges(ax, place, spans)
-    ax.legend(frameon=False, ncols=4, loc="upper right", borderaxespad=0.0)
+    show_legend(ax)
     return ax
 
 
@@ -93,15 +104,16 @@ def _check_ranges(ranges: Any, n_rows: int) -> FloatArray:
 
 
 def _draw_ranges(ax: Any, x: FloatArray, ranges: FloatArray) -> None:
-    """Broad, pale bars behind everything else."""
+    """Broad, pale bars behind everything else; infinite ends lie beyond the edge."""
+    from matplotlib.collections import LineCollection
+
     rows, columns = np.nonzero(np.isfinite(ranges))
     ax.update_datalim(np.column_stack([x[rows], ranges[rows, columns]]))
+    bars = [[(place, low), (place, high)] for place, (low, high) in zip(x, far_off(ax, ranges), strict=True)]
+    style: dict[str, Any] = {"color": PREDICTION, "alpha": 0.25, "zorder": 0.5, "rasterized": len(x) > MOST_VECTORS}
+    style |= {"linewidth": min(6.0, max(0.6, 1200 / len(x))), "label": "predicted range"}
+    ax.add_collection(LineCollection(bars, **style), autolim=False)
     ax.autoscale_view()
-    bottom, top = ax.get_ylim()
-    lower, upper = np.clip(ranges, bottom, top).T
-    style = {"color": PREDICTION, "alpha": 0.25, "zorder": 0.5, "rasterized": len(x) > MOST_VECTORS}
-    ax.vlines(x, lower, upper, linewidth=min(6.0, max(0.6, 1200 / len(x))), label="predicted range", **style)
-    ax.set_ylim(bottom, top)
 
 
 def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:

@@ -51,6 +51,7 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
     error = hinge_loss(y, prediction, loss="linear_hinge")
     worst = np.argsort(-error, kind="stable")[:N_WORST]
     kept, spaced = _kept_rows(len(y), len(split_on), worst)
+    is_log = fitted.is_of_logarithm and bool(np.any((y > 0) & np.isfinite(y)))
     distribution = None
     if fitted.predicts("distribution"):
         distribution = fitted.estimator.predict_distribution(_safe_indexing(given, kept))
@@ -67,15 +68,15 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
         "more_scores": _more_scores(y, prediction, distribution, kept, spaced),
         "importances": _importances(fitted.estimator),
         "feature_table": _feature_table(fitted.estimator, X, categories),
-        "target": _target_summary(y),
+        "target": _target_summary(y) | {"is_log": is_log},
         "n_trees": len(trees),
         "trees": tables,
         "saw_missing": np.flatnonzero(trees[0].saw_missing).tolist() if trees else [],
         "rows": _rows(X, y, prediction, error, split_on, kept)
         | {"worst": worst[error[worst] > 0].tolist(), "name": _row_names(row_names, len(y), kept)},
         "ranges": predicted_ranges(fitted, given, y, kept),
-        "survival": survival_curves(distribution, y),
-        "leaf_curves": {} if fitted.tree is None else leaf_curves(fitted.tree, X, y),
+        "survival": survival_curves(distribution, y, is_log=is_log),
+        "leaf_curves": {} if fitted.tree is None else leaf_curves(fitted.tree, X, y, is_log=is_log),
         "curves": error_curves(fitted, X, y),
         "surface": surface,
         "candidates": candidates(fitted.search, has_surface=surface is not None),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._drawing import survival_steps
+from marginwood._drawing import curve_ends, survival_steps
 from marginwood._fitted import Fitted
 from marginwood._trees.table import IntervalTree
 from marginwood.distributions import turnbull
@@ -22,12 +22,12 @@ MAX_STEPS = 200  # of a curve
 N_DIGITS = 4  # of a probability
 
 
-def survival_curves(distribution: Any, y: FloatArray) -> dict[str, Any] | None:
+def survival_curves(distribution: Any, y: FloatArray, *, is_log: bool) -> dict[str, Any] | None:
     """Probabilities of more than each of some times, for the rows of a page and for all rows alike."""
     if distribution is None:
         return None
-    low, high = _limits(y)
-    times = np.linspace(low, high, N_TIMES)
+    low, high = _limits(y, is_log=is_log)
+    times = (np.geomspace if is_log else np.linspace)(low, high, N_TIMES)
     curves = np.round(distribution.sf(times), N_DIGITS)
     return {"times": numbers(times), "rows": curves.tolist(), "all": _steps(y, low, high)}
 
@@ -49,9 +49,9 @@ def predicted_ranges(fitted: Fitted, X: Any, y: FloatArray, kept: IntArray) -> d
     }
 
 
-def leaf_curves(tree: IntervalTree, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+def leaf_curves(tree: IntervalTree, X: FloatArray, y: FloatArray, *, is_log: bool) -> dict[str, Any]:
     """The estimate of Turnbull of the rows in each leaf, by the leaf's row in the node table."""
-    low, high = _limits(y)
+    low, high = _limits(y, is_log=is_log)
     leaves = tree.apply(X)
     found, sizes = np.unique(leaves, return_counts=True)
     largest = found[np.argsort(-sizes, kind="stable")][:MAX_LEAVES]
@@ -62,12 +62,9 @@ def leaf_curves(tree: IntervalTree, X: FloatArray, y: FloatArray) -> dict[str, A
     }
 
 
-def _limits(y: FloatArray) -> tuple[float, float]:
+def _limits(y: FloatArray, *, is_log: bool) -> tuple[float, float]:
     """Ends of an axis of target values."""
-    limits = y[np.isfinite(y)]
-    low, high = float(limits.min()), float(limits.max())
-    room = 0.03 * (high - low) or 0.1 * abs(low) or 1.0
-    return low - room, high + room
+    return curve_ends(y[np.isfinite(y) & (y > 0 if is_log else True)], is_log=is_log)
 
 
 def _steps(intervals: FloatArray, low: float, high: float) -> dict[str, Any]:

@@ -96,12 +96,27 @@ function describeRow(place) {
   );
 }
 
-// Room above and below the finite limits, so that open ends have somewhere to go.
+// The axis of the target is logarithmic for a model of the logarithm; there 0 lies as far off as an open end.
+const isShown = (end) => Number.isFinite(end) && (!report.target.is_log || end > 0);
+const targetScale = (domain, range) => (report.target.is_log ? d3.scaleLog : d3.scaleLinear)(domain, range);
+
+// Where an end lies; one that is not on the axis lies at its edge.
+function placeOf(scale, end) {
+  const [start, stop] = scale.range();
+  if (!isShown(end)) return end > 0 ? stop : start;
+  return Math.max(Math.min(start, stop), Math.min(Math.max(start, stop), scale(end)));
+}
+
+// Room above and below the limits that are shown, so that open ends have somewhere to go.
 function targetDomain(places, others = []) {
   const values = [...others];
   for (const place of places) values.push(rows.lower[place], rows.upper[place]);
-  const [low, high] = d3.extent(values.filter(Number.isFinite));
-  if (low === undefined) return [-1, 1];
+  const [low, high] = d3.extent(values.filter(isShown));
+  if (low === undefined) return report.target.is_log ? [1, 10] : [-1, 1];
+  if (report.target.is_log) {
+    const factor = (high / low) ** 0.06;
+    return factor > 1 ? [low / factor, high * factor] : [low / 2, high * 2];
+  }
   const room = (high - low) * 0.06 || Math.abs(low) * 0.1 || 1;
   return [low - room, high + room];
 }

@@ -8,14 +8,20 @@ function startChart(svg, height) {
   return { chart, width };
 }
 
+// The values that an axis names: of a logarithmic one, which has a base, those that have room for a name.
+function ticksOf(scale, n) {
+  const show = scale.base ? scale.tickFormat(n, format) : format;
+  return scale.ticks(n).filter((tick) => show(tick) !== "");
+}
+
 // Where a chart begins, so that the labels of its vertical axis fit to the left of it.
 const labelRoom = (ticks) => Math.max(52, 14 + 8 * (d3.max(ticks, (tick) => format(tick).length) ?? 0));
 
-function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTicks = 6, xFormat = format }) {
+function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTicks = 6 }) {
   const floor = height - bottom;
   const axis = chart.append("g").attr("class", "axis");
   if (y) {
-    for (const tick of y.ticks(5)) {
+    for (const tick of ticksOf(y, 5)) {
       axis
         .append("line")
         .attr("class", "grid")
@@ -32,13 +38,13 @@ function addAxes(chart, x, y, { width, height, left, bottom, xLabel, yLabel, xTi
         .text(format(tick));
     }
   }
-  for (const tick of x.ticks(xTicks)) {
+  for (const tick of ticksOf(x, xTicks)) {
     axis
       .append("text")
       .attr("x", x(tick))
       .attr("y", floor + 16)
       .attr("text-anchor", "middle")
-      .text(xFormat(tick));
+      .text(format(tick));
   }
   if (xLabel)
     axis
@@ -61,14 +67,14 @@ function drawPredictions(places) {
     bottom = 34,
     top = 22;
   const { chart, width } = startChart(svg, height);
-  const y = d3.scaleLinear(
+  const y = targetScale(
     targetDomain(
       places,
       Array.from(places, (place) => [rows.prediction[place], ...rangeOf(place)]).flat(),
     ),
     [height - bottom, top],
   );
-  const left = labelRoom(y.ticks(5));
+  const left = labelRoom(ticksOf(y, 5));
   const x = d3.scaleLinear([-0.5, Math.max(places.length, 1) - 0.5], [left, width - 4]);
   addAxes(chart, d3.scaleLinear([0, 0], [left, width]), y, {
     width,
@@ -90,10 +96,10 @@ function drawPredictions(places) {
       path = rows.error[place] > 0 ? marks.outside : marks.inside;
     const [floor, ceiling] = y.range();
     if (rows.rangeLower) {
-      const [from, to] = rangeOf(place).map((end) => Math.max(ceiling, Math.min(floor, y(end))));
+      const [from, to] = rangeOf(place).map((end) => placeOf(y, end));
       ranges.rect(at - step * 0.4, to, Math.max(step * 0.8, 0.6), Math.max(from - to, 1));
     }
-    const ends = [rows.lower[place], rows.upper[place]].map((end) => (Number.isFinite(end) ? y(end) : null));
+    const ends = [rows.lower[place], rows.upper[place]].map((end) => (isShown(end) ? y(end) : null));
     const known = ends.filter((end) => end !== null);
     const reach = 26,
       middle = y(rows.prediction[place]);
@@ -150,12 +156,11 @@ function drawStrip(svg, places, value, low, high) {
     height = shown.length * line + 30,
     bottom = 20;
   const { chart, width } = startChart(svg, height);
-  const x = d3.scaleLinear(targetDomain(places, value === null ? [] : [value]), [6, width - 6]);
+  const x = targetScale(targetDomain(places, value === null ? [] : [value]), [6, width - 6]);
   addAxes(chart, x, null, { width, height, left: 0, bottom, xTicks: 4 });
-  const clip = (end) => Math.max(0, Math.min(width, x(end)));
   if (value !== null && low !== high) {
-    const start = low === -Infinity ? 0 : clip(low),
-      end = high === Infinity ? width : clip(high);
+    const start = isShown(low) ? placeOf(x, low) : 0,
+      end = isShown(high) ? placeOf(x, high) : width;
     chart
       .append("rect")
       .attr("class", "band")
@@ -167,7 +172,7 @@ function drawStrip(svg, places, value, low, high) {
   shown.forEach((place, rank) => {
     const at = 5 + rank * line;
     const path = rows.error[place] > 0 ? paths.outside : paths.inside;
-    const isOpen = [rows.lower[place] === -Infinity, rows.upper[place] === Infinity];
+    const isOpen = [!isShown(rows.lower[place]), !isShown(rows.upper[place])];
     const start = isOpen[0] ? 1 : x(rows.lower[place]),
       end = isOpen[1] ? width - 1 : x(rows.upper[place]);
     path.moveTo(start, at);
@@ -201,9 +206,8 @@ function drawCurve(svg, curve) {
   if (xs[0] === xs[1]) curve.log_x ? (xs[1] *= 10) : (xs[1] += 1);
   // Errors are counted from 0; scores may lie below it.
   const y = d3.scaleLinear([Math.min(least, 0), Math.max(largest, 0) || (least < 0 ? 0 : 1)], [height - bottom, 22]).nice();
-  const left = labelRoom(y.ticks(5));
+  const left = labelRoom(ticksOf(y, 5));
   const x = (curve.log_x ? d3.scaleLog : d3.scaleLinear)(xs, [left, width - 12]);
-  const xFormat = curve.log_x ? x.tickFormat(6, format) : format;
   addAxes(chart, x, y, {
     width,
     height,
@@ -211,7 +215,6 @@ function drawCurve(svg, curve) {
     bottom,
     xLabel: curve.x.replaceAll("_", " "),
     yLabel: curve.y,
-    xFormat,
   });
   const chosen = Number(curve.chosen);
   if (chosen >= xs[0] && chosen <= xs[1]) {

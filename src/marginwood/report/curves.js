@@ -6,12 +6,11 @@ function drawSurvival(svg, steps, { height, curve = null, interval = null, value
   const bottom = 36;
   const { chart, width } = startChart(svg, height);
   const y = d3.scaleLinear([0, 1], [height - bottom, 22]);
-  const left = labelRoom(y.ticks(5));
+  const left = labelRoom(ticksOf(y, 5));
   const times = numbers(steps.times);
-  const x = d3.scaleLinear([times[0], times.at(-1)], [left, width - 12]);
-  const clip = (end) => Math.max(left, Math.min(width - 12, x(end)));
+  const x = targetScale([times[0], times.at(-1)], [left, width - 12]);
   if (interval) {
-    const [start, end] = interval.map((limit) => (limit === -Infinity ? left : limit === Infinity ? width - 12 : clip(limit)));
+    const [start, end] = interval.map((limit) => placeOf(x, limit));
     chart
       .append("rect")
       .attr("class", "band")
@@ -36,8 +35,8 @@ function drawSurvival(svg, steps, { height, curve = null, interval = null, value
     chart
       .append("line")
       .attr("class", "value")
-      .attr("x1", clip(value))
-      .attr("x2", clip(value))
+      .attr("x1", placeOf(x, value))
+      .attr("x2", placeOf(x, value))
       .attr("y1", 22)
       .attr("y2", height - bottom);
 }

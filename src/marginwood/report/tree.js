@@ -38,7 +38,8 @@ class TreeView {
     this.open = new Set(d3.range(tree.id.length).filter((node) => tree.left[node] >= 0 && tree.depth[node] < depth));
     this.rowsIn = null;
     const leaves = tree.value.filter((_, node) => tree.left[node] < 0);
-    this.color = d3.scaleSequential(d3.interpolateViridis).domain(d3.extent(leaves));
+    const colors = report.target.is_log ? d3.scaleSequentialLog : d3.scaleSequential;
+    this.color = colors(d3.interpolateViridis).domain(d3.extent(leaves));
     this.draw();
     this.fit(0.75);
     this.describe(0);
