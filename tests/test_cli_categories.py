@@ -1,6 +1,9 @@
 """Columns of text on the command line."""
 
 import io
+import re
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -122,6 +125,36 @@ def test_a_picture_over_a_column_of_categories_is_refused_with_the_kind_that_dra
     assert code == 2
     assert f"--kind {kind} expected a column of numbers, got 'grade', which holds categories" in log
     assert call(*over, "--kind", "dependence")[0] == 0
+
+
+WITHOUT_PANDAS = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pandas", "pyarrow"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Absent())
+from marginwood.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("kind", [("quantiles", "dose"), ("dependence", "dose", "grade")], ids=lambda kind: kind[0])
+def test_pictures_of_tables_with_text_need_neither_pandas_nor_pyarrow(call, grades, tmp_path, kind):
+    file, out = tmp_path / "forest.mw", tmp_path / "p.svg"
+    words = ("--lower", "lo", "--upper", "up", "--model", "forest", "--n-estimators", "3")
+    assert call("fit", grades, *words, "--out", file)[0] == 0
+    words = ["plot", file, grades, "--kind", kind[0], "--feature", *kind[1:], "--out", out]
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PANDAS, *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    written = re.findall(r"<!-- (.*?) -->", out.read_text(encoding="utf-8"))
+    assert {"dose"} <= set(written)
+    assert ({"high", "it's fine", "low"} <= set(written)) == ("grade" in kind)
 
 
 def test_a_benchmark_takes_columns_of_text_and_leaves_out_what_cannot(call, grades, tmp_path):

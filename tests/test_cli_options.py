@@ -209,6 +209,7 @@ PICTURES = [
     ("dependence", "fit", FIT, ["wells.csv", "--feature", "age", "depth"]),
     ("survival", "fit", [*FIT, "--distribution"], ["wells.csv"]),
     ("quantiles", "fit", [*FIT, "--distribution"], ["wells.csv", "--feature", "depth"]),
+    ("survival", "fit", [*FIT, "--model", "forest", "--log"], ["wells.csv"]),
     ("roc", "fit", FIT, ["wells.csv"]),
     ("calibration", "fit", [*FIT, "--distribution"], ["wells.csv"]),
 ]
@@ -223,6 +224,19 @@ def test_every_kind_of_picture_is_drawn(call, train, wells, monkeypatch, tmp_pat
     code, _, stderr = call("plot", path, *words, "--kind", kind, "--out", out)
     assert code == 0, stderr
     assert out.read_bytes().startswith(STARTS[suffix])
+
+
+@pytest.mark.parametrize("log_option", [(), ("--log",)])
+@pytest.mark.parametrize("kind", ["intervals", "quantiles", "survival"])
+def test_axes_are_called_as_the_columns_and_logarithmic_for_a_logarithm(call, train, wells, tmp_path, kind, log_option):
+    path, _ = train("fit", "--drop", "weight", "--model", "forest", "--n-estimators", 5, *log_option)
+    over = [] if kind == "survival" else ["--feature", "depth"]
+    out = tmp_path / "picture.svg"
+    code, _, stderr = call("plot", path, wells, "--kind", kind, *over, "--out", out)
+    assert code == 0, stderr
+    written = re.findall(r"<!-- (.*?) -->", out.read_text(encoding="utf-8"))  # what stands beside drawn letters
+    assert {"lead", "depth"} - set(written) == ({"depth"} if kind == "survival" else set())
+    assert ("10" in written and "30" not in written) == bool(log_option)
 
 
 @pytest.mark.parametrize(

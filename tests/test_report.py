@@ -407,6 +407,26 @@ def test_every_leaf_has_the_curve_of_its_rows(fitted):
     assert describe(fitted["forest"], X_NEW, Y_NEW)["leaf_curves"] == {}
 
 
+def test_a_model_of_the_logarithm_has_curves_for_a_log_axis(fitted):
+    times, new = np.exp(3 * Y), np.exp(3 * Y_NEW)
+    for inner in (MODELS["tree"], MaxMarginIntervalForest(8, random_state=0)):
+        model = TransformedIntervalRegressor(inner, func="log").fit(X, times)
+        content = content_of(render(describe(model, X_NEW, new) | {"title": ""}))
+        assert content["target"]["is_log"]
+        for steps in content["leaf_curves"].values():
+            assert min(steps["times"]) > 0
+        if content["survival"] is not None:
+            at = np.array(content["survival"]["times"])
+            np.testing.assert_allclose(at[1:] / at[:-1], (at[-1] / at[0]) ** (1 / 60))
+            assert 0 < at[0] < new[new > 0].min() < new[np.isfinite(new)].max() < at[-1]
+            curves = np.array(content["survival"]["rows"])
+            np.testing.assert_allclose(curves, model.predict_survival_function(X_NEW, at), atol=5e-5)
+            assert content["survival"]["all"]["times"][0] == at[0]
+    plain = describe(fitted["forest"], X_NEW, np.exp(Y_NEW))
+    assert not plain["target"]["is_log"]
+    assert plain["survival"]["times"][0] == 0
+
+
 def test_missing_and_infinite_features_are_warned_of_by_name():
     frame = pd.DataFrame({"dose": [0.0, 1, 2], "age": [3.0, 4, 5]})
     tree = MaxMarginIntervalTree().fit(frame, [0.0, 1, 2])

@@ -16,6 +16,7 @@ from marginwood import (
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
     MaxMarginIntervalTreeCV,
+    TransformedIntervalRegressor,
 )
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
@@ -64,6 +65,11 @@ def models():
         "ranges": ConformalIntervalRegressor(
             MaxMarginIntervalForest(20, random_state=0), mode="meets", method="oob"
         ).fit(X, Y),
+        "times": TransformedIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6)).fit(X, np.exp(Y)),
+        "times-forest": TransformedIntervalRegressor(
+            ConformalIntervalRegressor(MaxMarginIntervalForest(6, random_state=0), mode="meets", method="oob")
+        ).fit(X, np.exp(Y)),
+        "times-curves": TransformedIntervalRegressor(MaxMarginIntervalForest(6, random_state=0)).fit(X, np.exp(Y)),
     }
 
 
@@ -84,7 +90,8 @@ def folder(tmp_path_factory, models):
     for name, model in models.items():
         rows = X_NEW.set_axis(model.feature_names_in_, axis=1)
         row_names = [f"<b>{row}</b>" for row in range(len(rows))] if name == "ranges" else None
-        write_report(model, rows, Y_NEW, path / f"{name}.html", title="patients.csv", row_names=row_names)
+        y = np.exp(Y_NEW) if name.startswith("times") else Y_NEW
+        write_report(model, rows, y, path / f"{name}.html", title="patients.csv", row_names=row_names)
     return path
 
 
@@ -198,6 +205,35 @@ def test_the_row_that_is_pointed_at_or_followed_shows_its_predicted_curve(open_p
     assert page.locator("#survival-chart path.line-0").get_attribute("d") != drawn
     page.locator("#survival").scroll_into_view_if_needed()
     keep_picture(page, "survival")
+
+
+def labels_of_axis(page, chart, place, anchor):
+    """Numbers at an axis, and where they stand."""
+    script = "texts => texts.map(text => [text.textContent, text.getAttribute('text-anchor'), text.getAttribute('%s')])"
+    found = page.eval_on_selector_all(f"{chart} .axis text:not(.label)", script % place)
+    return np.array([(float(text.replace(",", "")), float(at)) for text, side, at in found if side == anchor])
+
+
+@pytest.mark.parametrize("name", ["times", "times-forest", "times-curves"])
+def test_a_model_of_the_logarithm_has_log_axes(open_page, models, name):
+    page = open_page(name)
+    page.focus("#prediction-chart")
+    page.press("#prediction-chart", "End")
+    axes = [labels_of_axis(page, "#prediction-chart", "y", "end")]
+    if name == "times":
+        leaf = int(models["times"].regressor_.apply(X_NEW)[0])
+        page.locator(f"[data-node='{leaf}'] .card").hover()
+        axes += [labels_of_axis(page, f"#details {chart}", "x", "middle") for chart in (".strip", ".leaf-curve")]
+    if name == "times-curves":
+        axes.append(labels_of_axis(page, "#survival-chart", "x", "middle"))
+    for shown, places in (axis.T for axis in axes):
+        assert len(shown) >= 2
+        assert (shown > 0).all()
+        steps = np.diff(places) / np.diff(np.log(shown))
+        np.testing.assert_allclose(steps, steps[0], rtol=1e-6)
+    wrong = "marks => marks.filter(mark => [...mark.attributes].some(({ value }) => /NaN|Infinity/.test(value))).length"
+    assert page.eval_on_selector_all("svg *", wrong) == 0
+    keep_picture(page, name)
 
 
 def test_scores_of_the_ranking_and_of_distributions_are_tabled(open_page):
