@@ -315,6 +315,27 @@ def test_bars_arrows_and_dots_stand_where_their_rows_are():
     assert np.isfinite(ax.get_ylim()).all()
 
 
+@pytest.mark.parametrize(
+    ("rows", "begins_at_0"),
+    [
+        ([(1, 2), (3, inf), (8, 8), (-inf, inf)], True),
+        ([(0, 2), (50, 60)], True),
+        ([(1950, 1960), (1990, inf)], False),
+        ([(-1, 2), (3, 4)], False),
+        ([(-inf, 1), (3, 4)], False),  # room for the arrow
+    ],
+)
+def test_the_axis_of_times_begins_at_0(rows, begins_at_0):
+    ax = plot_intervals(rows)
+    low, high = ax.get_ylim()
+    assert (low == 0) == begins_at_0
+    ends = np.array(rows, float).ravel()
+    ends = ends[np.isfinite(ends)]
+    assert low <= ends.min() < ends.max() < high
+    ax.set_yscale("log")
+    assert 0 < ax.get_ylim()[0] <= ends[ends > 0].min()
+
+
 def test_ranges_stand_behind_their_rows_and_infinite_ones_run_to_the_edge():
     ranges = [(-1, 2), (1, inf), (-inf, inf)]
     ax = plot_intervals([(0, 1), (2, inf), (3, 3)], [0.5, 2, 3], ranges=ranges, x=[10, 20, 30])

@@ -91,8 +91,9 @@ def make_log(ax: Any, name: str) -> None:
 
 def show_legend(ax: Any) -> None:
     """A legend for data of any shape: narrow enough for a column of text, pale behind its words."""
+    columns = 4 if len(ax.get_legend_handles_labels()[0]) <= 4 else 3
     place = {"loc": "upper right", "borderaxespad": 0.0, "columnspacing": 1.4}
-    ax.legend(ncols=3, fontsize="small", facecolor=ax.get_facecolor(), edgecolor="none", **place)
+    ax.legend(ncols=columns, fontsize="small", facecolor=ax.get_facecolor(), edgecolor="none", **place)
 
 
 def far_off(ax: Any, values: FloatArray) -> FloatArray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._drawing import curve_ends
 from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._tuning.splitters import centres
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
@@ -136,6 +137,10 @@ def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
         rows = is_open & np.isfinite(start)
         marker = Path(arrow * [1, direction], codes)
         ax.plot(x[rows], start[rows], marker=marker, markersize=ARROW_SIZE, **marks)
+    ends = intervals[np.isfinite(intervals)]
+    if len(ends) and curve_ends(ends)[0] == 0 and not np.any(np.isneginf(lower) & np.isfinite(upper)):
+        ax.update_datalim([(x[0], 0.0)])
+        ax.lines[-1].sticky_edges.y[:] = [0.0]  # no room below 0, where no arrow needs it
     # The legend shows lines of full width, and an arrow that does not leave its line.
     n_absent = np.count_nonzero(np.isinf(intervals).all(axis=1))
     note = f" ({n_absent} without limits not drawn)" if n_absent else ""
