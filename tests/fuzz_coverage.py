@@ -17,6 +17,7 @@ from marginwood import (
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
+    TransformedIntervalRegressor,
 )
 from test_conformal import MODES
 
@@ -28,6 +29,12 @@ MODELS = {
     "split": [CONSTANT, TREE, MaxMarginIntervalBoosting(3)],
     "cv": [CONSTANT, TREE],
     "oob": [MaxMarginIntervalForest(12, max_depth=2)],
+}
+# Where the logarithm of a target stands that is positive.
+NESTINGS = {
+    "none": lambda model: model,
+    "inside": lambda model: model.set_params(estimator=TransformedIntervalRegressor(model.estimator)),
+    "outside": TransformedIntervalRegressor,
 }
 
 
@@ -86,14 +93,19 @@ def check_case(number):
         method=method,
         cv=int(rng.choice([2, 5])),
     )
+    nesting = rng.choice(["none", "outside"] if method == "oob" else sorted(NESTINGS))
+    model = NESTINGS[nesting](model)
+    ranged = getattr(model, "regressor", model)
+    scale = np.asarray if nesting == "none" else np.exp
     shares = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(N_SAMPLES):
             X, y = draw(n)
             new_X, new_y = draw(N_NEW)
-            ranges = model.set_params(random_state=seed).fit(X, y).predict_interval(new_X)
-            shares.append(share_kept(mode, new_y, ranges))
+            ranged.set_params(random_state=seed)
+            ranges = model.fit(X, scale(y)).predict_interval(new_X)
+            shares.append(share_kept(mode, scale(new_y), ranges))
     promised = max(promised_share(method, level, n), 0.0)
     error = max(np.std(shares, ddof=1), sqrt(promised * (1 - promised) / N_NEW)) / sqrt(N_SAMPLES)
     kept = np.mean(shares)

@@ -347,6 +347,10 @@ def test_ranges_stand_behind_their_rows_and_infinite_ones_run_to_the_edge():
     ax.set_yscale("log")
     bottom, top = ax.get_ylim()
     assert 0 < bottom < 1 < 3 < top < 10
+    nothing = plot_intervals([(-inf, inf)], ranges=[(-inf, inf)])
+    (segment,) = nothing.collections[-1].get_segments()
+    bottom, top = nothing.get_ylim()
+    assert segment[0, 1] < bottom < top < segment[1, 1]
     assert ax.collections[-1].get_zorder() < min(line.get_zorder() for line in ax.lines)
     assert legend(ax) == ["interval", "open end", "exact value", "prediction", "predicted range"]
 

@@ -44,8 +44,8 @@ COLORMAP = "viridis"
 MOST_VECTORS = 5000
 
 LONGEST_NAME = 22
-FAR = 1000.0
-SIDE_WORDS = {"bound", "end", "limit"}
+SIDE_WORDS = {"bound", "end", "limit"}  # that names of two columns share, and that say nothing of the target
+FAR = 1000.0  # times the greatest value: outside of what is drawn, on a linear axis and on a log axis
 
 
 def pyplot() -> Any:
@@ -76,7 +76,7 @@ def shorten(name: str) -> str:
 
 
 def make_log(ax: Any, name: str) -> None:
-    """Make a log axis of one of axes, "x" or "y", with plain numbers: up to three decades have 20 and 50, too."""
+    """Make the axis "x" or "y" a log axis with plain numbers: 10 and 100, and over few decades 20 and 50, too."""
     ax.set(**{f"{name}scale": "log"})
     axis = getattr(ax, f"{name}axis")
 
@@ -97,8 +97,8 @@ def show_legend(ax: Any) -> None:
 
 
 def far_off(ax: Any, values: FloatArray) -> FloatArray:
-    """Values with numbers far outside of what is drawn in place of infinities, on a linear and on a log axis."""
-    low, high = ax.dataLim.intervaly if ax.has_data() else (0.0, 1.0)
+    """Values, with numbers far outside of what is drawn in place of infinities."""
+    low, high = np.nan_to_num(ax.dataLim.intervaly, posinf=0.0, neginf=1.0)  # of nothing it is from inf to -inf
     room = FAR * max(high - low, abs(high), abs(low))
     return np.clip(values, low - room, high + room)
 

@@ -286,8 +286,9 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
         if len(intervals) != len(column):
             raise ValueError(f"X, y: expected the same number of rows, got {len(column)} in X, {len(intervals)} in y.")
         plot_intervals(intervals[known], x=column[known], ax=ax)
-    finite = np.where(np.isfinite(lines), lines, np.nan)
-    ax.update_datalim([(x, value) for line in finite for x, value in zip(grid, line, strict=True) if value == value])
+    is_finite = np.isfinite(lines)
+    finite = np.where(is_finite, lines, np.nan)
+    ax.update_datalim(np.column_stack([np.broadcast_to(grid, lines.shape)[is_finite], lines[is_finite]]))
     _draw_bands(ax, grid, lines, levels)
     if len(levels) % 2:
         middle = len(levels) // 2
