@@ -12,7 +12,16 @@ from marginwood._predictive import check_times
 from marginwood._support.arrays import as_numbers
 from marginwood.distributions import turnbull
 from marginwood.intervals import FloatArray, check_intervals
-from marginwood.plotting._canvas import COLORMAP, FAINT, INTERVAL, MOST_VECTORS, PREDICTION, SECOND, make_axes, pyplot
+from marginwood.plotting._canvas import (
+    COLORMAP,
+    FAINT,
+    INTERVAL,
+    MOST_VECTORS,
+    PREDICTION,
+    SECOND,
+    make_axes,
+    pyplot,
+)
 from marginwood.plotting._targets import plot_intervals
 
 __all__ = ["plot_quantiles", "plot_survival", "plot_turnbull"]
@@ -26,9 +35,10 @@ MOST_ROWS = 100  # that are averaged at each
 def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw the estimated probability that a value is greater than t.
 
-    It is the nonparametric maximum likelihood estimate of :func:`~marginwood.distributions.turnbull`. Where the
-    intervals do not determine it, its least and its greatest curve are drawn and shaded between. Of right-censored
-    rows it is the estimate of Kaplan and Meier, with a tick at every censored row.
+    It is the nonparametric maximum likelihood estimate of
+    :func:`~marginwood.distributions.turnbull`. Where the intervals do not determine it, its least
+    and its greatest curve are drawn and shaded between. Of right-censored rows it is the estimate
+    of Kaplan and Meier, with a tick at every censored row.
 
     Parameters
     ----------
@@ -66,13 +76,25 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     ax.step(t, greatest, label="Kaplan-Meier" if is_kaplan_meier else "Turnbull", **style)
     if np.any(least < greatest):
         ax.fill_between(
-            t, least, greatest, step="post", color=INTERVAL, alpha=0.35, linewidth=0, label="not determined"
+            t,
+            least,
+            greatest,
+            step="post",
+            color=INTERVAL,
+            alpha=0.35,
+            linewidth=0,
+            label="not determined",
         )
         if not is_kaplan_meier:
             ax.step(t, least, **style)
     if is_kaplan_meier and is_censored.any():
         times = np.unique(lower[is_censored])
-        marks = {"marker": "|", "markersize": 8, "linestyle": "none", "rasterized": len(times) > MOST_VECTORS}
+        marks = {
+            "marker": "|",
+            "markersize": 8,
+            "linestyle": "none",
+            "rasterized": len(times) > MOST_VECTORS,
+        }
         ax.plot(times, estimate.sf(times, bound="upper"), color=SECOND, label="censored", **marks)
     ax.set(xlim=(t[0], t[-1]), ylim=(0, 1.02), xlabel="t", ylabel="probability of more than t")
     ax.legend(frameon=False)
@@ -87,13 +109,13 @@ def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> A
     Parameters
     ----------
     model : estimator
-        A fitted estimator with ``predict_survival_function``, as a forest or a `DistributionalIntervalRegressor`; or a
-        pipeline or a search that ends in one.
+        A fitted estimator with ``predict_survival_function``, as a forest or a
+        `DistributionalIntervalRegressor`; or a pipeline or a search that ends in one.
     X : array-like of shape (n_samples, n_features)
         The rows, as the model takes them.
     times : array-like of shape (m,), default=None
-        Values of the target at which to draw, in ascending order; by default 256 over the range of the predicted
-        distributions, from the quantile 0.01 to 0.99.
+        Values of the target at which to draw, in ascending order; by default 256 over the range of
+        the predicted distributions, from the quantile 0.01 to 0.99.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -122,7 +144,12 @@ def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> A
         for row, (curve, color) in enumerate(zip(curves, colors, strict=True)):
             ax.plot(grid, curve, color=color, linewidth=1.8, label=f"row {row}")
     else:
-        thin = {"color": FAINT, "linewidth": 0.7, "alpha": 0.6, "rasterized": len(curves) > MOST_VECTORS}
+        thin = {
+            "color": FAINT,
+            "linewidth": 0.7,
+            "alpha": 0.6,
+            "rasterized": len(curves) > MOST_VECTORS,
+        }
         ax.plot(grid, curves.T, **thin)
         ax.plot([], [], color=FAINT, linewidth=0.7, label=f"{len(curves)} rows")
         ax.plot(grid, curves.mean(axis=0), color=SECOND, linewidth=2.2, label="their mean")
@@ -146,28 +173,33 @@ def _spread_times(fitted: Fitted, X: Any) -> FloatArray:
     quantiles = fitted.predict("quantile", X, np.linspace(0.01, 0.99, 99))
     finite = quantiles[np.isfinite(quantiles)]
     if not len(finite):
-        raise ValueError("times: expected values of the target; no quantile of these rows is finite, so name some.")
+        raise ValueError(
+            "times: expected values of the target; no quantile of these rows is finite, so name some."
+        )
     return np.linspace(finite.min(), finite.max(), N_TIMES)
 
 
-def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *, y: Any = None, ax: Any = None) -> Any:
+def plot_quantiles(
+    model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *, y: Any = None, ax: Any = None
+) -> Any:
     """Draw how predicted quantiles depend on a feature, as a band.
 
-    At each of up to 40 values, the feature is set to it in up to 100 rows of X, and the quantiles that the model
-    predicts for them are averaged by their median. Where that is infinite, a band reaches the edge of the axes, and a
-    line breaks off.
+    At each of up to 40 values, the feature is set to it in up to 100 rows of X, and the quantiles
+    that the model predicts for them are averaged by their median. Where that is infinite, a band
+    reaches the edge of the axes, and a line breaks off.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator with ``predict_quantile``, as a forest or a `DistributionalIntervalRegressor`; or a pipeline
-        or a search that ends in one.
+        A fitted estimator with ``predict_quantile``, as a forest or a
+        `DistributionalIntervalRegressor`; or a pipeline or a search that ends in one.
     X : array-like of shape (n_samples, n_features)
         Rows, as the model takes them.
     feature : int or str
         Number or name of a column of X that holds numbers.
     q : sequence of float, default=(0.1, 0.5, 0.9)
-        Shares from 0 to 1. The least and the greatest bound a band, and so on inwards; one in the middle is a line.
+        Shares from 0 to 1. The least and the greatest bound a band, and so on inwards; one in the
+        middle is a line.
     y : array-like, default=None
         Intervals of the rows, to be drawn under the band.
     ax : matplotlib axes, default=None
@@ -202,12 +234,16 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     grid = np.unique(np.quantile(column[known], np.linspace(0, 1, N_GRID), method="nearest"))
     lines = _quantile_lines(fitted, X, place, grid, levels)
     if not np.isfinite(lines).any():
-        raise ValueError("q: expected quantiles that are finite somewhere; more of the mass lies beyond all limits.")
+        raise ValueError(
+            "q: expected quantiles that are finite somewhere; more of the mass lies beyond all limits."
+        )
     ax = make_axes(ax, figsize=(9, 4.5))
     if y is not None:
         intervals = check_intervals(y)
         if len(intervals) != len(column):
-            raise ValueError(f"X, y: expected the same number of rows, got {len(column)} in X, {len(intervals)} in y.")
+            raise ValueError(
+                f"X, y: expected the same number of rows, got {len(column)} in X, {len(intervals)} in y."
+            )
         plot_intervals(intervals[known], x=column[known], ax=ax)
     finite = np.where(np.isfinite(lines), lines, np.nan)
     ax.update_datalim([(grid[0], np.nanmin(finite)), (grid[-1], np.nanmax(finite))])
@@ -216,7 +252,9 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     for outer in range(len(levels) // 2):
         low, high = np.clip(lines[outer], *edges), np.clip(lines[-1 - outer], *edges)
         label = f"quantiles {levels[outer]:g} to {levels[-1 - outer]:g}"
-        ax.fill_between(grid, low, high, color=PREDICTION, alpha=0.25, linewidth=0, label=label, zorder=2.5)
+        ax.fill_between(
+            grid, low, high, color=PREDICTION, alpha=0.25, linewidth=0, label=label, zorder=2.5
+        )
     if len(levels) % 2:
         middle = len(levels) // 2
         label = "median" if levels[middle] == 0.5 else f"quantile {levels[middle]:g}"
@@ -249,10 +287,14 @@ def _column(X: Any, place: int, name: str) -> FloatArray:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
         advice = "plot_partial_dependence draws bars for such values"
-        raise ValueError(f"feature: expected a column of numbers, got {name!r}; {advice}.") from None
+        raise ValueError(
+            f"feature: expected a column of numbers, got {name!r}; {advice}."
+        ) from None
 
 
-def _quantile_lines(fitted: Fitted, X: Any, place: int, grid: FloatArray, levels: FloatArray) -> FloatArray:
+def _quantile_lines(
+    fitted: Fitted, X: Any, place: int, grid: FloatArray, levels: FloatArray
+) -> FloatArray:
     """The median over rows of each quantile, at every value of a feature: one line per level."""
     rows = np.unique(np.linspace(0, len(X) - 1, MOST_ROWS).round().astype(np.int64))
     repeated = np.tile(rows, len(grid))
