@@ -193,7 +193,10 @@ def test_a_series_is_no_table_of_features(library):
     "name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting"]
 )
 def test_trees_say_what_to_do_with_sparse_features(name):
-    message = rf"X: {name} expected a dense array, got a sparse matrix\. Pass X\.toarray\(\) .* or use L1Int.* or XGBInterval"
+    message = (
+        rf"X: {name} expected a dense array, got a sparse matrix\. Pass X\.toarray\(\) .* "
+        "or use L1Int.* or XGBInterval"
+    )
     for kind in (sparse.csr_matrix, sparse.csc_array):
         with pytest.raises(TypeError, match=message):
             getattr(marginwood, name)().fit(kind(X), y)

@@ -54,5 +54,8 @@ def find_swap(intervals: npt.NDArray[np.float64]) -> str | None:
     share = np.searchsorted(exact, limits).mean() / len(exact)
     if (share > LATE) if len(below) else (share < LOW):
         side, other = ("below", "above") if len(below) else ("above", "below")
-        return f"all {len(limits)} one-sided rows are open {side}, yet most of their limits lie {other} the exact values"
+        return (
+            f"all {len(limits)} one-sided rows are open {side}, yet most of their limits lie "
+            f"{other} the exact values"
+        )
     return None

@@ -136,7 +136,10 @@ def _reason(error: BaseException) -> str:
         return f"the server answered {error.code} {error.reason}."
     if isinstance(error, urllib.error.URLError | TimeoutError | ConnectionError):
         reason = getattr(error, "reason", error)
-        return f"cannot be reached ({reason}). Check the connection, or download it elsewhere and pass a file:// address."
+        return (
+            f"cannot be reached ({reason}). Check the connection, or download it elsewhere and "
+            "pass a file:// address."
+        )
     if isinstance(error, OSError | ValueError):
         return str(error)
     return f"the archive is damaged, incomplete or of a kind that is not read ({error}). Try again."

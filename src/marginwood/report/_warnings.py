@@ -98,7 +98,8 @@ def _training_rows(
         if rows.any() and np.isfinite(y[rows]).any():
             d2 = interval_d2_score(y[rows], prediction[rows])
             error = interval_mean_squared_error(y[rows], prediction[rows])
-            text += f" Out of bag, by the trees that did not draw a row, D2 is {d2:.4g} and the interval MSE {error:.4g}."
+            text += " Out of bag, by the trees that did not draw a row, "
+            text += f"D2 is {d2:.4g} and the interval MSE {error:.4g}."
         return [text]
     if known is None and _n_training_rows(model, trees) == len(y):
         return [
