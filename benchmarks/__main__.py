@@ -24,12 +24,19 @@ def _progress(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios, best of several, on one thread.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Ratios, best of several, on one thread."
+    )
     parser.add_argument("--only", default=",".join(WORKS), help="default: %(default)s")
     parser.add_argument("--repeats", type=int, default=5, help="best of how many (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, once: to see that all runs")
     parser.add_argument(
-        "--out", type=Path, default=Path("build/benchmark.csv"), help="csv to write (default: %(default)s)"
+        "--quick", action="store_true", help="a tenth of the rows, once: to see that all runs"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("build/benchmark.csv"),
+        help="csv to write (default: %(default)s)",
     )
     parser.add_argument(
         "--data",

@@ -23,7 +23,9 @@ def train_aft(X, y, n_rounds, max_depth, nthread, **parameters):
     import xgboost
 
     lower, upper = np.exp(y.T)
-    data = xgboost.QuantileDMatrix(X, label_lower_bound=lower, label_upper_bound=upper, nthread=nthread)
+    data = xgboost.QuantileDMatrix(
+        X, label_lower_bound=lower, label_upper_bound=upper, nthread=nthread
+    )
     parameters = {"eta": LEARNING_RATE, "max_depth": max_depth, "nthread": nthread, **parameters}
     parameters["objective"] = "survival:aft"
     return xgboost.train(parameters, data, n_rounds)
@@ -36,7 +38,9 @@ def train_hinge(problem, n_rounds, max_depth, loss, nthread):
     from marginwood.xgb import IntervalObjective
 
     lower, upper = problem.y.T
-    data = xgboost.QuantileDMatrix(problem.X, label_lower_bound=lower, label_upper_bound=upper, nthread=nthread)
+    data = xgboost.QuantileDMatrix(
+        problem.X, label_lower_bound=lower, label_upper_bound=upper, nthread=nthread
+    )
     parameters = {"eta": LEARNING_RATE, "max_depth": max_depth, "nthread": nthread}
     return xgboost.train(parameters, data, n_rounds, obj=IntervalObjective(loss, MARGIN))
 
@@ -59,7 +63,9 @@ def _times(settings, n_samples, n_rounds, max_depth, n_threads):
     """Yield a loss, what was trained, our seconds and XGBoost's."""
     X, y, _ = simulate(n_samples // settings.shrink, N_FEATURES)
     on_threads = {"n_jobs": n_threads} if n_threads > 1 else {}
-    tasks = {loss: partial(ours(n_rounds, loss, max_depth, **on_threads).fit, X, y) for loss in LOSSES}
+    tasks = {
+        loss: partial(ours(n_rounds, loss, max_depth, **on_threads).fit, X, y) for loss in LOSSES
+    }
     tasks["aft"] = partial(train_aft, X, y, n_rounds, max_depth, nthread=n_threads)
     for loss in LOSSES:
         tasks[loss]()  # kernels are compiled or read outside the clock
@@ -85,14 +91,20 @@ def level_times(settings):
 
 def thread_times(settings):
     """Yield what was grown, and the seconds of two threads and of one: a tree, and boosting, for each loss."""
-    tree, booster = simulate(10**6 // settings.shrink, 10), simulate(10**5 // settings.shrink, N_FEATURES)
+    tree, booster = (
+        simulate(10**6 // settings.shrink, 10),
+        simulate(10**5 // settings.shrink, N_FEATURES),
+    )
     for loss in LOSSES:
         models = {
             "fit, depth 8": (MaxMarginIntervalTree(max_depth=8, loss=loss, margin=MARGIN), tree),
             "boost, depth 6, 10 rounds": (ours(10, loss, 6), booster),
         }
         for what, (model, (X, y, _)) in models.items():
-            tasks = {n_jobs: partial(clone(model).set_params(n_jobs=n_jobs).fit, X, y) for n_jobs in (2, 1)}
+            tasks = {
+                n_jobs: partial(clone(model).set_params(n_jobs=n_jobs).fit, X, y)
+                for n_jobs in (2, 1)
+            }
             tasks[2]()
             seconds = measure.best_times(tasks, settings.repeats)
             yield f"{what}, {loss}, n={len(X):,} p={X.shape[1]}", seconds[2], seconds[1]

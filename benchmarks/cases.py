@@ -1,7 +1,7 @@
 """What `compare` times: only our side, with only names that every version of the package has.
 
-As a program, ``python -m benchmarks.cases SHRINK``, it first prints which package it holds. Then it answers every line
-on stdin, the number of a case, with the CPU and the wall seconds of one run.
+As a program, ``python -m benchmarks.cases SHRINK``, it first prints which package it holds. Then it
+answers every line on stdin, the number of a case, with the CPU and the wall seconds of one run.
 """
 
 import gc
@@ -59,11 +59,19 @@ def _cases():
     yield Case("predict", "depth 10", 10**6, 10, partial(_predict, tree))
     for (n, p, n_trees), leaf, loss in product(forests.SIZES, forests.LEAF_SIZES, LOSSES):
         forest = forests.ours(n_trees, loss, min_samples_leaf=leaf)
-        yield Case("forest_fit", f"{loss}, {n_trees} trees, leaves of {leaf}", n, p, partial(_fit, forest))
+        yield Case(
+            "forest_fit", f"{loss}, {n_trees} trees, leaves of {leaf}", n, p, partial(_fit, forest)
+        )
     yield Case("forest_predict", "10 trees", 10**5, 20, partial(_predict, forests.ours(10)))
     for (n, n_rounds, _), depth, loss in product(boosting.SIZES, boosting.DEPTHS, LOSSES):
         booster = boosting.ours(n_rounds, loss, depth)
-        yield Case("boost", f"{loss}, {n_rounds} rounds, depth {depth}", n, boosting.N_FEATURES, partial(_fit, booster))
+        yield Case(
+            "boost",
+            f"{loss}, {n_rounds} rounds, depth {depth}",
+            n,
+            boosting.N_FEATURES,
+            partial(_fit, booster),
+        )
     for (_, n, p, _, _), loss in product(tuning.TIMED, LOSSES):
         yield Case("tune", loss, n, p, partial(_fit, tuning.protocol(losses=[loss], n_jobs=1)))
 
@@ -85,7 +93,9 @@ def _answer(shrink):
         number = int(line)
         if number not in tasks:
             case = CASES[number]
-            case.prepare(simulate(FEWEST_ROWS, case.n_features))()  # kernels are compiled or read outside the clock
+            case.prepare(
+                simulate(FEWEST_ROWS, case.n_features)
+            )()  # kernels are compiled or read outside the clock
             problem = simulate(max(case.n_samples // shrink, FEWEST_ROWS), case.n_features)
             tasks = {number: case.prepare(problem)}
         print(*_time(tasks[number]), flush=True)

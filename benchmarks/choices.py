@@ -1,21 +1,26 @@
 """How defaults were chosen: by cross-validation inside the training rows of development sets, never by test scores.
 
-For every data set the first published fold is left out, and candidates are scored by cross-validation on the other
-rows. Printed is, for each candidate, the geometric mean over the sets of its error, against that of the first.
+For every data set the first published fold is left out, and candidates are scored by
+cross-validation on the other rows. Printed is, for each candidate, the geometric mean over the sets
+of its error, against that of the first.
 
-- ``python -m benchmarks.choices anchor --data DIR``: the anchors of trees, each with the margin and pruning that
-  `MaxMarginIntervalTreeCV` chooses for it.
-- ``python -m benchmarks.choices tree --data DIR``: the defaults of `MaxMarginIntervalTreeCV`, one changed at a time,
-  scored on rows that the search has not seen; the last is the paper's search with two losses and anchors.
+- ``python -m benchmarks.choices anchor --data DIR``: the anchors of trees, each with the margin and
+  pruning that `MaxMarginIntervalTreeCV` chooses for it.
+- ``python -m benchmarks.choices tree --data DIR``: the defaults of `MaxMarginIntervalTreeCV`, one
+  changed at a time, scored on rows that the search has not seen; the last is the paper's search
+  with two losses and anchors.
 - ``python -m benchmarks.choices forest --data DIR``: the anchors of forests, by out-of-bag rows.
-- ``python -m benchmarks.choices boosting --data DIR``: parameters of `MaxMarginIntervalBoosting`, one changed at a
-  time; the first are its defaults.
-- ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left out at a time, more
-  forests, and weights that see no margin; mixtures are scored on rows that neither models nor weights have seen.
-- ``python -m benchmarks.choices aft --data DIR``: no choice, but how `IntervalSuperLearner`, the tuned tree with and
-  without it as a teacher, a linear model, the tuned forest and the booster with its defaults compare with XGBoost's AFT
-  models as docs/paper.md tunes them, on rows that none of them has seen.
-- ``python -m benchmarks.choices xgb --data DIR``: parameters of `XGBIntervalRegressor`; the first are XGBoost's own.
+- ``python -m benchmarks.choices boosting --data DIR``: parameters of `MaxMarginIntervalBoosting`,
+  one changed at a time; the first are its defaults.
+- ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left
+  out at a time, more forests, and weights that see no margin; mixtures are scored on rows that
+  neither models nor weights have seen.
+- ``python -m benchmarks.choices aft --data DIR``: no choice, but how `IntervalSuperLearner`, the
+  tuned tree with and without it as a teacher, a linear model, the tuned forest and the booster with
+  its defaults compare with XGBoost's AFT models as docs/paper.md tunes them, on rows that none of
+  them has seen.
+- ``python -m benchmarks.choices xgb --data DIR``: parameters of `XGBIntervalRegressor`; the first
+  are XGBoost's own.
 """
 
 import argparse
@@ -47,7 +52,13 @@ from marginwood.xgb import XGBIntervalRegressor
 
 ANCHORS = (0.0, 1e-6, 0.3, 1.0, 3.0, 10.0)
 ROUNDS = (100, 200)
-XGB_OWN = {"learning_rate": 0.3, "max_depth": 6, "subsample": 1.0, "min_child_weight": 1.0, "colsample_bytree": 1.0}
+XGB_OWN = {
+    "learning_rate": 0.3,
+    "max_depth": 6,
+    "subsample": 1.0,
+    "min_child_weight": 1.0,
+    "colsample_bytree": 1.0,
+}
 XGB_GRIDS = (
     {"learning_rate": (0.3, 0.1, 0.05), "max_depth": (6, 4, 3, 2)},
     {
@@ -67,8 +78,16 @@ TREES = {
     "no anchors": {"anchors": (0.0,)},
     "one standard error": {"selection": "1se"},
     "taught": {"teacher": IntervalSuperLearner(random_state=0)},
-    "taught, half of the weight": {"teacher": IntervalSuperLearner(random_state=0), "teacher_share": 0.5},
-    "many candidates": {"cv": 10, "losses": LOSSES, "n_margins": 21, "anchors": (0.0, 1.0, 3.0, 10.0)},
+    "taught, half of the weight": {
+        "teacher": IntervalSuperLearner(random_state=0),
+        "teacher_share": 0.5,
+    },
+    "many candidates": {
+        "cv": 10,
+        "losses": LOSSES,
+        "n_margins": 21,
+        "anchors": (0.0, 1.0, 3.0, 10.0),
+    },
 }
 FORESTS = {
     "a third of the features": {"max_features": 1 / 3},
@@ -110,9 +129,14 @@ LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
 def anchor_errors(X, y):
     """The least cross-validated error of each anchor, by its name."""
-    search = MaxMarginIntervalTreeCV(losses="squared_hinge", n_margins=7, anchors=ANCHORS, n_jobs=-1).fit(X, y)
+    search = MaxMarginIntervalTreeCV(
+        losses="squared_hinge", n_margins=7, anchors=ANCHORS, n_jobs=-1
+    ).fit(X, y)
     results = search.cv_results_
-    return {f"{anchor:g}": -results["mean_test_score"][results["param_anchor"] == anchor].max() for anchor in ANCHORS}
+    return {
+        f"{anchor:g}": -results["mean_test_score"][results["param_anchor"] == anchor].max()
+        for anchor in ANCHORS
+    }
 
 
 def unseen_errors(X, y, predictors):
@@ -136,7 +160,9 @@ def tree_errors(X, y):
     def predict(X, y, X_test, **options):
         return MaxMarginIntervalTreeCV(n_jobs=-1, **options).fit(X, y).predict(X_test)
 
-    return unseen_errors(X, y, {name: partial(predict, **options) for name, options in TREES.items()})
+    return unseen_errors(
+        X, y, {name: partial(predict, **options) for name, options in TREES.items()}
+    )
 
 
 def aft_errors(X, y):
@@ -146,13 +172,17 @@ def aft_errors(X, y):
         prediction, _ = method.predict(X, y, X_test, **method.settings)
         return prediction
 
-    return unseen_errors(X, y, {name: partial(predict, method=METHODS[name]) for name in AGAINST_AFT})
+    return unseen_errors(
+        X, y, {name: partial(predict, method=METHODS[name]) for name in AGAINST_AFT}
+    )
 
 
 def xgb_candidates():
     """XGBoost's own parameters, then every other point of the grids."""
     points = [
-        XGB_OWN | dict(zip(grid, values, strict=True)) for grid in XGB_GRIDS for values in product(*grid.values())
+        XGB_OWN | dict(zip(grid, values, strict=True))
+        for grid in XGB_GRIDS
+        for values in product(*grid.values())
     ]
     return [point for number, point in enumerate(points) if point not in points[:number]]
 
@@ -178,8 +208,12 @@ def forest_errors(X, y):
     errors = {}
     for name, options in FORESTS.items():
         for anchor in (0.0, 1.0, 3.0):
-            forest = MaxMarginIntervalForest(oob_score=True, anchor=anchor, random_state=0, **options).fit(X, y)
-            errors[f"{name}, anchor {anchor:g}"] = interval_mean_squared_error(y, forest.oob_prediction_)
+            forest = MaxMarginIntervalForest(
+                oob_score=True, anchor=anchor, random_state=0, **options
+            ).fit(X, y)
+            errors[f"{name}, anchor {anchor:g}"] = interval_mean_squared_error(
+                y, forest.oob_prediction_
+            )
     return errors
 
 
@@ -194,7 +228,9 @@ def boosting_errors(X, y):
         for train, test in CensoringStratifiedKFold(5).split(X, y):
             model = MaxMarginIntervalBoosting(random_state=0, **options).fit(X[train], y[train])
             prediction[test] = model.predict(X[test])
-        name = " ".join(f"{key}={value:.3g}" if key != "loss" else value for key, value in candidate.items())
+        name = " ".join(
+            f"{key}={value:.3g}" if key != "loss" else value for key, value in candidate.items()
+        )
         errors[name or "defaults"] = interval_mean_squared_error(y, prediction)
     return errors
 
@@ -213,7 +249,9 @@ def pool_models(X, y):
     models = auto_models(y[np.isfinite(y).any(axis=1)], X.shape[1], len(X) * 4 // 5, None)
     margin = FOREST_MARGIN * quartile_distance(y)
     extra = {
-        f"{name} with a margin": clone(model).set_params(margin=margin) for name, model in models if "forest" in name
+        f"{name} with a margin": clone(model).set_params(margin=margin)
+        for name, model in models
+        if "forest" in name
     }
     return dict(models), extra
 
@@ -231,10 +269,14 @@ def pool_errors(X, y):
         models, extra = pool_models(rows.X, rows.intervals)
         random = np.random.RandomState(0)
         known = {
-            name: predict_unseen(seeded(model, random), *rows[:2], X[test]) for name, model in (models | extra).items()
+            name: predict_unseen(seeded(model, random), *rows[:2], X[test])
+            for name, model in (models | extra).items()
         }
         mixtures = {"all models": list(models), "all, weights without a margin": list(models)}
-        mixtures |= {f"without {left_out}": [name for name in models if name != left_out] for left_out in models}
+        mixtures |= {
+            f"without {left_out}": [name for name in models if name != left_out]
+            for left_out in models
+        }
         mixtures["with forests with a margin"] = list(known)
         least = interval_mean_squared_error(y[test], known["constant"][1]) / 1000
         for mixture, names in mixtures.items():
@@ -259,9 +301,13 @@ CHOICES = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("choice", choices=list(CHOICES))
-    parser.add_argument("--data", type=Path, required=True, help="folder of .npz files with X, y and folds")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder of .npz files with X, y and folds"
+    )
     parser.add_argument("--largest", type=int, default=2000, help="leave out sets of more rows")
     args = parser.parse_args()
     ratios = []
@@ -273,10 +319,15 @@ def main():
         found = CHOICES[args.choice](data["X"][rows], data["y"][rows])
         errors = np.maximum(list(found.values()), LEAST_ERROR)
         ratios.append(errors / errors[0])
-        print(f"{path.stem:40} best: {list(found)[errors.argmin()]} ({ratios[-1].min():.3f})", flush=True)
+        print(
+            f"{path.stem:40} best: {list(found)[errors.argmin()]} ({ratios[-1].min():.3f})",
+            flush=True,
+        )
     logs = np.log(ratios)
     print(f"{args.choice:40}{'ratio':>8}{'better':>8}  of {len(ratios)} sets")
-    for name, mean, better in zip(found, np.exp(logs.mean(axis=0)), (logs < 0).sum(axis=0), strict=True):
+    for name, mean, better in zip(
+        found, np.exp(logs.mean(axis=0)), (logs < 0).sum(axis=0), strict=True
+    ):
         print(f"{name:40}{mean:8.3f}{better:8d}")
 
 

@@ -1,8 +1,9 @@
 """Two versions of the package in one run: ``python -m benchmarks.compare OLD_CHECKOUT --only fit,tune``.
 
-Each version is held by a process of its own, and the two run the same cases in turns, so that both meet the same
-machine. The best of several runs counts, over several pairs of processes, because where memory happens to lie moves
-the times of one process by some percent. CPU seconds feel other programs less than wall seconds do.
+Each version is held by a process of its own, and the two run the same cases in turns, so that both
+meet the same machine. The best of several runs counts, over several pairs of processes, because
+where memory happens to lie moves the times of one process by some percent. CPU seconds feel other
+programs less than wall seconds do.
 """
 
 import argparse
@@ -26,8 +27,11 @@ class Version:
 
     def __init__(self, checkout, cache, shrink):
         self.source = (checkout / "src").resolve()
-        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        # A cache of its own: Numba does not notice that a kernel which another one calls has been edited.
+        one_thread = dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+        )
+        # A cache of its own: Numba does not notice that a kernel which another one calls has been
+        # edited.
         paths = {"PYTHONPATH": f"{self.source}{os.pathsep}{ROOT}", "NUMBA_CACHE_DIR": str(cache)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.cases", str(shrink)],
@@ -59,7 +63,9 @@ class Version:
 
 def compare(checkouts, numbers, options):
     """The least CPU and wall seconds of every case, by case and version."""
-    best = {(number, name): (float("inf"), float("inf")) for number in numbers for name in checkouts}
+    best = {
+        (number, name): (float("inf"), float("inf")) for number in numbers for name in checkouts
+    }
     with tempfile.TemporaryDirectory() as cache:
         for pair in range(options.processes):
             with ExitStack() as stack:
@@ -68,7 +74,11 @@ def compare(checkouts, numbers, options):
                     for name, checkout in checkouts.items()
                 }
                 for number in numbers:
-                    print(f"{pair + 1} of {options.processes}: {CASES[number]}", file=sys.stderr, flush=True)
+                    print(
+                        f"{pair + 1} of {options.processes}: {CASES[number]}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                     for name, seconds in _alternate(versions, number, options.repeats):
                         best[number, name] = tuple(map(min, best[number, name], seconds))
     return best
@@ -86,12 +96,18 @@ def _alternate(versions, number, repeats):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.compare", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("old", type=Path, help="a checkout of the version to compare this one with")
     parser.add_argument("--only", default=",".join(WORKS), help="default: %(default)s")
-    parser.add_argument("--repeats", type=int, default=3, help="least runs of a case in each process (default: 3)")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="least runs of a case in each process (default: 3)"
+    )
     parser.add_argument("--processes", type=int, default=3, help="pairs of processes (default: 3)")
-    parser.add_argument("--shrink", type=int, default=1, help="divides the number of rows (default: 1)")
+    parser.add_argument(
+        "--shrink", type=int, default=1, help="divides the number of rows (default: 1)"
+    )
     options = parser.parse_args()
     works = options.only.split(",")
     if not set(works) <= set(WORKS):

@@ -34,7 +34,9 @@ def inspect_once(n_samples, seed=0):
     rng = np.random.default_rng(seed)
     time, inspection = rng.exponential(size=n_samples), rng.uniform(0, 3, size=n_samples)
     seen = time <= inspection
-    return np.column_stack([np.where(seen, -np.inf, inspection), np.where(seen, inspection, np.inf)])
+    return np.column_stack(
+        [np.where(seen, -np.inf, inspection), np.where(seen, inspection, np.inf)]
+    )
 
 
 def censor(n_samples, seed=0):
@@ -56,7 +58,9 @@ def sort_times(settings):
     for name, y in samples.items():
         turnbull(y[:1000])
         ends = y.ravel()
-        seconds = measure.best_times({"ours": partial(turnbull, y), "sort": partial(np.sort, ends)}, settings.repeats)
+        seconds = measure.best_times(
+            {"ours": partial(turnbull, y), "sort": partial(np.sort, ends)}, settings.repeats
+        )
         yield f"{name}, n={len(y):,}", seconds["ours"], seconds["sort"]
 
 
@@ -74,14 +78,22 @@ def query_times(settings):
     n_samples, n_queries, n_entries = 10**4 // settings.shrink, 10**3 // settings.shrink, 3000
     rng = np.random.default_rng(0)
     centres = rng.integers(n_samples, size=(n_queries, 1))
-    # As 200 trees with leaves of 15 rows give them: some 400 neighbours, the nearest ones most often.
-    rows = (centres + np.rint(rng.normal(scale=80, size=(n_queries, n_entries))).astype(int)) % n_samples
+    # As 200 trees with leaves of 15 rows give them: some 400 neighbours, the nearest ones most
+    # often.
+    rows = (
+        centres + np.rint(rng.normal(scale=80, size=(n_queries, n_entries))).astype(int)
+    ) % n_samples
     offsets = np.arange(n_queries + 1) * n_entries
     for name, y in (("right-censored", censor(n_samples)), ("inspections", inspect(n_samples))):
         asked = (sort_rows(y), offsets, rows.ravel() % len(y), np.ones(rows.size))
         weighted_turnbull(asked[0], offsets[:2], asked[2][:n_entries], asked[3][:n_entries])
-        seconds = measure.best_times({"ours": partial(weighted_turnbull, *asked)}, settings.repeats)["ours"]
-        yield f"{name}, 10,000 queries of {n_entries:,} entries, n={len(y):,}", seconds * 10**4 / n_queries
+        seconds = measure.best_times(
+            {"ours": partial(weighted_turnbull, *asked)}, settings.repeats
+        )["ours"]
+        yield (
+            f"{name}, 10,000 queries of {n_entries:,} entries, n={len(y):,}",
+            seconds * 10**4 / n_queries,
+        )
 
 
 def forest_times(settings):
@@ -91,7 +103,9 @@ def forest_times(settings):
     for name, make in (("right-censored", censor), ("inspections", inspect)):
         y = make(2 * n_samples)[:n_samples]
         y = y + (X[: len(y), :1] + X[: len(y), 1:2] / 2)
-        forest = MaxMarginIntervalForest(200, min_samples_leaf=15, max_features=None, random_state=0)
+        forest = MaxMarginIntervalForest(
+            200, min_samples_leaf=15, max_features=None, random_state=0
+        )
         forest.fit(X[: len(y)], y).predict_distribution(X[:2])
         asked = partial(forest.predict_distribution, X[n_samples:])
         yield (

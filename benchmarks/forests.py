@@ -28,7 +28,12 @@ def scikit_learn(n_estimators, min_samples_leaf):
     """Squared error on the middle of each interval."""
     from sklearn.ensemble import RandomForestRegressor
 
-    options = {"max_features": 1 / 3, "min_samples_leaf": min_samples_leaf, "random_state": 0, "n_jobs": 1}
+    options = {
+        "max_features": 1 / 3,
+        "min_samples_leaf": min_samples_leaf,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
     return RandomForestRegressor(n_estimators, **options)
 
 
@@ -42,7 +47,11 @@ def _cases(settings, losses):
         for leaf in LEAF_SIZES:
             forests = {loss: ours(n_estimators, loss, min_samples_leaf=leaf) for loss in losses}
             forests[SCIKIT_LEARN] = scikit_learn(n_estimators, leaf)
-            yield f"n={len(problem.X):,} p={n_features} {n_estimators} trees, leaves of {leaf}", problem, forests
+            yield (
+                f"n={len(problem.X):,} p={n_features} {n_estimators} trees, leaves of {leaf}",
+                problem,
+                forests,
+            )
 
 
 def _target(problem, name):
@@ -52,7 +61,10 @@ def _target(problem, name):
 def fit_times(settings, losses):
     """Yield what was fitted, the loss, our seconds and scikit-learn's."""
     for what, problem, forests in _cases(settings, losses):
-        tasks = {name: partial(forest.fit, problem.X, _target(problem, name)) for name, forest in forests.items()}
+        tasks = {
+            name: partial(forest.fit, problem.X, _target(problem, name))
+            for name, forest in forests.items()
+        }
         seconds = measure.best_times(tasks, settings.repeats)
         for loss in losses:
             yield what, loss, seconds[loss], seconds[SCIKIT_LEARN]
@@ -63,7 +75,8 @@ def predict_times(settings):
     for what, problem, forests in _cases(settings, ["squared_hinge"]):
         X = simulate(len(problem.X), problem.X.shape[1], seed=1).X
         tasks = {
-            name: partial(forest.fit(problem.X, _target(problem, name)).predict, X) for name, forest in forests.items()
+            name: partial(forest.fit(problem.X, _target(problem, name)).predict, X)
+            for name, forest in forests.items()
         }
         seconds = measure.best_times(tasks, settings.repeats)
         yield what, seconds["squared_hinge"], seconds[SCIKIT_LEARN]
@@ -75,7 +88,9 @@ def thread_times(settings):
     ours(2, n_jobs=2).fit(small.X, small.y)
     for n_samples, n_features, n_estimators in SIZES[1:]:
         X, y, _ = simulate(n_samples // settings.shrink, n_features)
-        tasks = {n_jobs: partial(ours(2 * n_estimators, n_jobs=n_jobs).fit, X, y) for n_jobs in (2, 1)}
+        tasks = {
+            n_jobs: partial(ours(2 * n_estimators, n_jobs=n_jobs).fit, X, y) for n_jobs in (2, 1)
+        }
         seconds = measure.best_times(tasks, settings.repeats)
         yield f"n={len(X):,} p={n_features}", seconds[2], seconds[1]
 
@@ -91,16 +106,26 @@ def survival_times(settings):
     X, _, log_time = simulate(5000 // settings.shrink, 20)
     censoring = log_time.mean() + np.log(2 * np.random.default_rng(1).exponential(size=len(X)))
     time, event = np.exp(np.minimum(log_time, censoring)), log_time <= censoring
-    n_estimators, options = 5, {"max_features": 1 / 3, "min_samples_leaf": 3, "random_state": 0, "n_jobs": 1}
+    n_estimators, options = (
+        5,
+        {"max_features": 1 / 3, "min_samples_leaf": 3, "random_state": 0, "n_jobs": 1},
+    )
     survival = RandomSurvivalForest(n_estimators, **options)
-    forest, intervals = MaxMarginIntervalForest(n_estimators, **options), from_events(np.log(time), event)
+    forest, intervals = (
+        MaxMarginIntervalForest(n_estimators, **options),
+        from_events(np.log(time), event),
+    )
     forest.fit(X[:50], intervals[:50])
     tasks = {
         "ours": partial(forest.fit, X, intervals),
         "theirs": partial(survival.fit, X, Surv.from_arrays(event, time)),
     }
     seconds = measure.best_times(tasks, min(settings.repeats, 2))
-    yield f"n={len(X):,} p=20, {np.mean(~event):.0%} right-censored", seconds["ours"], seconds["theirs"]
+    yield (
+        f"n={len(X):,} p=20, {np.mean(~event):.0%} right-censored",
+        seconds["ours"],
+        seconds["theirs"],
+    )
 
 
 def memory(settings):

@@ -1,13 +1,13 @@
 """``python -m benchmarks.gpu``: how long the hinge objective trains on a GPU, against XGBoost's own `survival:aft`.
 
-One line per number of rows: the median seconds of `survival:aft` and of `XGBIntervalRegressor`, features and bounds on
-the GPU for both, and the ratio; then those of `XGBIntervalRegressor` with the squared hinge, once, features and bounds
-in memory, with CuPy and as if it were not installed.
+One line per number of rows: the median seconds of `survival:aft` and of `XGBIntervalRegressor`,
+features and bounds on the GPU for both, and the ratio; then those of `XGBIntervalRegressor` with
+the squared hinge, once, features and bounds in memory, with CuPy and as if it were not installed.
 
-``--trees`` compares trees instead of times: how many of them are the same, with features and bounds on the GPU and in
-memory, and on the processor, and how far predictions differ. Features then have a few common values, each of which is a
-bin: the bins of rare values are not the same on a GPU and on the processor. It needs a GPU and CuPy, and refuses
-without.
+``--trees`` compares trees instead of times: how many of them are the same, with features and bounds
+on the GPU and in memory, and on the processor, and how far predictions differ. Features then have a
+few common values, each of which is a bin: the bins of rare values are not the same on a GPU and on
+the processor. It needs a GPU and CuPy, and refuses without.
 """
 
 import argparse
@@ -56,8 +56,15 @@ def time_aft(cupy, X, y):
 
     start = time.perf_counter()
     bounds = cupy.exp(y)
-    data = xgboost.QuantileDMatrix(X, label_lower_bound=bounds[:, 0], label_upper_bound=bounds[:, 1])
-    params = {"objective": "survival:aft", "max_depth": DEPTH, "learning_rate": 0.1, "device": "cuda"}
+    data = xgboost.QuantileDMatrix(
+        X, label_lower_bound=bounds[:, 0], label_upper_bound=bounds[:, 1]
+    )
+    params = {
+        "objective": "survival:aft",
+        "max_depth": DEPTH,
+        "learning_rate": 0.1,
+        "device": "cuda",
+    }
     xgboost.train(params, data, N_ROUNDS)
     cupy.cuda.Device().synchronize()
     return time.perf_counter() - start
@@ -74,11 +81,24 @@ def time_hinge(cupy, X, y, loss):
 def make_model(**parameters):
     from marginwood.xgb import XGBIntervalRegressor
 
-    return XGBIntervalRegressor(N_ROUNDS, max_depth=DEPTH, learning_rate=0.1, n_jobs=-1, **parameters)
+    return XGBIntervalRegressor(
+        N_ROUNDS, max_depth=DEPTH, learning_rate=0.1, n_jobs=-1, **parameters
+    )
 
 
 def compare_times(cupy, sizes):
-    columns = ("rows", "aft", "squared", "ratio", "linear", "ratio", "memory", "ratio", "no CuPy", "ratio")
+    columns = (
+        "rows",
+        "aft",
+        "squared",
+        "ratio",
+        "linear",
+        "ratio",
+        "memory",
+        "ratio",
+        "no CuPy",
+        "ratio",
+    )
     print("".join(f"{name:>10}" for name in columns))
     for n_rows in sizes:
         X, y = make_problem(cupy, n_rows)
@@ -94,7 +114,10 @@ def compare_times(cupy, sizes):
         memory = time_hinge(cupy, X, y, "squared_hinge")
         with patch.dict(sys.modules, {"cupy": None}):
             without = time_hinge(cupy, X, y, "squared_hinge")
-        ratios = "".join(f"{seconds:10.2f}{seconds / aft:10.2f}" for seconds in (squared, linear, memory, without))
+        ratios = "".join(
+            f"{seconds:10.2f}{seconds / aft:10.2f}"
+            for seconds in (squared, linear, memory, without)
+        )
         print(f"{n_rows:>10}{aft:10.2f}{ratios}", flush=True)
 
 
@@ -111,7 +134,10 @@ def compare_trees(cupy, sizes):
                 pairs = zip(splits_of(model), splits_of(other), strict=True)
                 n_same = sum(ours == theirs for ours, theirs in pairs)
                 difference = np.abs(other.predict(X_host) - expected).max()
-                print(f"{n_rows:>10} {loss:<14}{place:<12}{n_same:>6}/{N_ROUNDS}{difference:20.2g}", flush=True)
+                print(
+                    f"{n_rows:>10} {loss:<14}{place:<12}{n_same:>6}/{N_ROUNDS}{difference:20.2g}",
+                    flush=True,
+                )
 
 
 def splits_of(model):
@@ -120,7 +146,9 @@ def splits_of(model):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7])
     parser.add_argument("--trees", action="store_true", help="compare trees instead of times")
     args = parser.parse_args()
@@ -128,7 +156,9 @@ def main():
     import xgboost
 
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    print(f"{name}, XGBoost {xgboost.__version__}: {N_FEATURES} features, depth {DEPTH}, {N_ROUNDS} rounds")
+    print(
+        f"{name}, XGBoost {xgboost.__version__}: {N_FEATURES} features, depth {DEPTH}, {N_ROUNDS} rounds"
+    )
     (compare_trees if args.trees else compare_times)(cupy, args.rows)
 
 

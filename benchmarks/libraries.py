@@ -21,7 +21,9 @@ def marginwood(loss):
     from marginwood import MaxMarginIntervalTree
 
     def fit(problem, max_depth):
-        return MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=max_depth).fit(problem.X, problem.y)
+        return MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=max_depth).fit(
+            problem.X, problem.y
+        )
 
     return Library(f"marginwood {loss}", fit)
 
@@ -31,7 +33,9 @@ def scikit_learn():
     from sklearn.tree import DecisionTreeRegressor
 
     def fit(problem, max_depth):
-        model = DecisionTreeRegressor(criterion="squared_error", max_depth=max_depth, random_state=0)
+        model = DecisionTreeRegressor(
+            criterion="squared_error", max_depth=max_depth, random_state=0
+        )
         return model.fit(problem.X, problem.centre)
 
     return Library("scikit-learn DecisionTreeRegressor", fit)

@@ -31,9 +31,10 @@ import marginwood
 print(perf_counter() - start)
 """
 
-# The high-water mark of the resident set during the fit, minus the resident set when it starts, kernels and data
-# loaded. Linux keeps both in /proc and resets the mark on request. Elsewhere the mark of getrusage must do, in
-# kilobytes, on macOS in bytes; not on Linux, where a process inherits the mark of its parent.
+# The high-water mark of the resident set during the fit, minus the resident set when it starts,
+# kernels and data loaded. Linux keeps both in /proc and resets the mark on request. Elsewhere the
+# mark of getrusage must do, in kilobytes, on macOS in bytes; not on Linux, where a process inherits
+# the mark of its parent.
 PEAK_MEMORY = """
 import resource, sys
 import numpy as np

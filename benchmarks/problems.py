@@ -25,7 +25,9 @@ def simulate(n_samples, n_features, seed=0):
     X = np.empty((n_samples, n_features))
     X[:, :n_uniform] = rng.uniform(-2, 2, size=(n_samples, n_uniform))
     X[:, n_uniform:] = rng.normal(size=(n_samples, n_features - n_uniform))
-    signal = np.sin(3 * X[:, 0]) + X[:, 1 % n_features] * (X[:, -1] > 0) + np.abs(X[:, n_features // 2])
+    signal = (
+        np.sin(3 * X[:, 0]) + X[:, 1 % n_features] * (X[:, -1] > 0) + np.abs(X[:, n_features // 2])
+    )
     centre = signal + rng.normal(scale=0.5, size=n_samples)
     return Problem(X, _intervals_around(centre, rng), centre)
 
@@ -43,8 +45,9 @@ def _intervals_around(centre, rng):
 def crossing_order(n_intervals):
     """One-sided limits that make the squared-hinge minimum cross half of them at every step of the second half.
 
-    The first half clusters in [-1, 1]. The far limits of the second half alternate, so that their sum flips between
-    +reach and -reach, and divided by the number of all limits it still lies beyond the cluster.
+    The first half clusters in [-1, 1]. The far limits of the second half alternate, so that their
+    sum flips between +reach and -reach, and divided by the number of all limits it still lies
+    beyond the cluster.
     """
     n_cluster = n_intervals // 2
     y = np.tile([-np.inf, np.inf], (n_intervals, 1))

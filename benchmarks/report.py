@@ -13,7 +13,14 @@ def write_csv(rows, path):
         writer.writerow(COLUMNS)
         for row in rows:
             met = "yes" if row.ratio <= row.target else "no"
-            figures = (f"{row.measured:.6g}", f"{row.reference:.6g}", row.unit, f"{row.ratio:.3g}", row.target, met)
+            figures = (
+                f"{row.measured:.6g}",
+                f"{row.reference:.6g}",
+                row.unit,
+                f"{row.ratio:.3g}",
+                row.target,
+                met,
+            )
             writer.writerow((row.work, row.against, *figures))
             file.flush()
 
@@ -21,9 +28,14 @@ def write_csv(rows, path):
 def print_table(path):
     """The csv as aligned text."""
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [[row[name] for name in ("work", "against", "ratio", "target", "met")] for row in csv.DictReader(file)]
+        rows = [
+            [row[name] for name in ("work", "against", "ratio", "target", "met")]
+            for row in csv.DictReader(file)
+        ]
     table = [["work", "against", "ratio", "target", "met"], *rows]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     table.insert(1, ["-" * width for width in widths])
     for row in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )

@@ -1,7 +1,7 @@
 """The tree that tunes itself: how long the paper's inner protocol takes.
 
-Data sets are ``.npz`` files with `X` and `y` in a directory that the command line names. Without it, simulations of the
-same shapes stand in.
+Data sets are ``.npz`` files with `X` and `y` in a directory that the command line names. Without
+it, simulations of the same shapes stand in.
 """
 
 from functools import partial

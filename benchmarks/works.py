@@ -67,7 +67,14 @@ def fit(settings):
         seconds = measure.best_times(tasks, settings.repeats)
         for loss, library in ours.items():
             work = f"fit, {loss}, {_size(len(problem.X), n_features)} depth {max_depth}"
-            yield Row(work, theirs.name, seconds[library.name], seconds[theirs.name], "s", FIT_TARGETS[loss])
+            yield Row(
+                work,
+                theirs.name,
+                seconds[library.name],
+                seconds[theirs.name],
+                "s",
+                FIT_TARGETS[loss],
+            )
 
 
 def predict(settings):
@@ -79,13 +86,21 @@ def predict(settings):
     models = {library.name: library.fit(training, 10) for library in (ours, theirs)}
     tasks = {name: partial(model.predict, X) for name, model in models.items()}
     seconds = measure.best_times(tasks, settings.repeats)
-    yield Row(f"predict, {_size(*X.shape)} depth 10", theirs.name, seconds[ours.name], seconds[theirs.name], "s", 1.0)
+    yield Row(
+        f"predict, {_size(*X.shape)} depth 10",
+        theirs.name,
+        seconds[ours.name],
+        seconds[theirs.name],
+        "s",
+        1.0,
+    )
 
 
 def categories(settings):
     """Growing a tree from features of 1,000 categories, in seconds, against features of 1,000 numbers.
 
-    These are the effects of the categories, which a tree splits as well as it does categories, or their codes.
+    These are the effects of the categories, which a tree splits as well as it does categories, or
+    their codes.
     """
     rng = np.random.default_rng(0)
     n_samples, n_features = 10**5 // settings.shrink, 5
@@ -93,7 +108,9 @@ def categories(settings):
     effect = rng.normal(size=(n_features, 1000))
     effects = np.column_stack([effect[idx][X[:, idx].astype(int)] for idx in range(n_features)])
     centre = effects.sum(axis=1) + rng.normal(size=n_samples)
-    y = np.column_stack([centre - rng.exponential(size=n_samples), centre + rng.exponential(size=n_samples)])
+    y = np.column_stack(
+        [centre - rng.exponential(size=n_samples), centre + rng.exponential(size=n_samples)]
+    )
     for loss in LOSSES:
         tasks = {}
         for name, features, chosen in (
@@ -101,7 +118,9 @@ def categories(settings):
             ("their effects", effects, None),
             ("their codes", X, None),
         ):
-            model = MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=8, categorical_features=chosen)
+            model = MaxMarginIntervalTree(
+                loss=loss, margin=MARGIN, max_depth=8, categorical_features=chosen
+            )
             model.fit(features[:2000], y[:2000])
             tasks[name] = partial(model.fit, features, y)
         seconds = measure.best_times(tasks, settings.repeats)
@@ -116,10 +135,14 @@ def solve(settings):
     margins = np.where(lower == upper, 0.0, MARGIN)
     limits = np.concatenate([lower + margins, upper - margins])
     limits = limits[np.isfinite(limits)]
-    tasks = {loss: partial(optimal_costs, lower, upper, margin=MARGIN, loss=loss) for loss in LOSSES}
+    tasks = {
+        loss: partial(optimal_costs, lower, upper, margin=MARGIN, loss=loss) for loss in LOSSES
+    }
     for task in tasks.values():
         task()
-    seconds = measure.best_times({**tasks, "argsort": partial(np.argsort, limits)}, settings.repeats)
+    seconds = measure.best_times(
+        {**tasks, "argsort": partial(np.argsort, limits)}, settings.repeats
+    )
     for loss in LOSSES:
         work = f"optimal_costs, {loss}, {_size(len(lower))}"
         yield Row(work, "np.argsort of the limits", seconds[loss], seconds["argsort"], "s", 1.2)
@@ -129,7 +152,10 @@ def crossing(settings):
     """The order that makes the squared-hinge minimum cross a cluster at every step: growth of time."""
     sizes = [10**5 // settings.shrink * times for times in (1, 8)]
     orders = [np.ascontiguousarray(crossing_order(n).T) for n in sizes]
-    tasks = {n: partial(optimal_costs, *ends, loss="squared_hinge") for n, ends in zip(sizes, orders, strict=True)}
+    tasks = {
+        n: partial(optimal_costs, *ends, loss="squared_hinge")
+        for n, ends in zip(sizes, orders, strict=True)
+    }
     tasks[sizes[0]]()
     seconds = measure.best_times(tasks, settings.repeats)
     work = f"optimal_costs, squared_hinge, crossing order, {_size(sizes[1])}"
@@ -141,7 +167,14 @@ def startup(settings):
     cold, warm = measure.first_fit_times(min(settings.repeats, 3))
     yield Row("first fit of a process, cold cache", "1 s", cold, 1.0, "s", 10.0)
     yield Row("first fit of a process, warm cache", "1 s", warm, 1.0, "s", 0.5)
-    yield Row("import, without scikit-learn's", "1 s", measure.import_time(settings.repeats), 1.0, "s", 0.4)
+    yield Row(
+        "import, without scikit-learn's",
+        "1 s",
+        measure.import_time(settings.repeats),
+        1.0,
+        "s",
+        0.4,
+    )
 
 
 def _allowed_memory(X):
@@ -157,7 +190,14 @@ def memory(settings):
                 tree = MaxMarginIntervalTree(loss=loss, margin=MARGIN, max_depth=6, n_jobs=n_jobs)
                 peak = measure.peak_memory(problem, tree)
                 work = f"memory of fit, {loss}, {_size(*problem.X.shape)} depth 6, {n_jobs or 1} threads"
-                yield Row(work, "12 B per cell + 250 B per row", peak, _allowed_memory(problem.X), "B", 1.0)
+                yield Row(
+                    work,
+                    "12 B per cell + 250 B per row",
+                    peak,
+                    _allowed_memory(problem.X),
+                    "B",
+                    1.0,
+                )
 
 
 def tune(settings):
@@ -184,14 +224,23 @@ def boost(settings):
 def objective(settings):
     """XGBoost with our objective, in seconds, against its own."""
     for what, seconds, reference in boosting.objective_times(settings):
-        yield Row(f"XGBoost objective, {what}", "XGBoost survival:aft", seconds, reference, "s", 1.5)
+        yield Row(
+            f"XGBoost objective, {what}", "XGBoost survival:aft", seconds, reference, "s", 1.5
+        )
 
 
 def forest_fit(settings):
     """Growing a forest, in seconds."""
     targets = {"linear_hinge": 1.0, "squared_hinge": 1.5}
     for what, loss, seconds, reference in forests.fit_times(settings, LOSSES):
-        yield Row(f"forest fit, {loss}, {what}", forests.SCIKIT_LEARN, seconds, reference, "s", targets[loss])
+        yield Row(
+            f"forest fit, {loss}, {what}",
+            forests.SCIKIT_LEARN,
+            seconds,
+            reference,
+            "s",
+            targets[loss],
+        )
 
 
 def forest_predict(settings):
@@ -216,7 +265,14 @@ def forest_survival(settings):
 def forest_memory(settings):
     """Peak memory of growing a forest beyond X, y and node tables: no more than one tree may take."""
     for what, peak, X in forests.memory(settings):
-        yield Row(f"memory of forest fit, {what}", "12 B per cell + 250 B per row", peak, _allowed_memory(X), "B", 1.0)
+        yield Row(
+            f"memory of forest fit, {what}",
+            "12 B per cell + 250 B per row",
+            peak,
+            _allowed_memory(X),
+            "B",
+            1.0,
+        )
 
 
 def npmle(settings):
@@ -240,8 +296,22 @@ def coverage(settings):
     for rate in rates:
         work = f"coverage, {rate.mechanism}, {rate.mode}, {rate.method}, {_size(rate.n_samples)}"
         target = round(1.0 + conformal.N_ERRORS * rate.error / rate.allowed, 3)
-        yield Row(work, f"{rate.allowed:.3g} of the rows missed", rate.missed, rate.allowed, "share", target)
-    yield Row("coverage, radii of hidden labels outside of their bracket", "none", n_broken, 1.0, "fits", 0.0)
+        yield Row(
+            work,
+            f"{rate.allowed:.3g} of the rows missed",
+            rate.missed,
+            rate.allowed,
+            "share",
+            target,
+        )
+    yield Row(
+        "coverage, radii of hidden labels outside of their bracket",
+        "none",
+        n_broken,
+        1.0,
+        "fits",
+        0.0,
+    )
     yield Row("coverage, finite ends that must be infinite", "none", n_finite, 1.0, "ends", 0.0)
     conformal.draw(rates, COVERAGE_FIGURE)
 
@@ -252,11 +322,25 @@ def early(settings):
     found = early_medians.measure(Path("build/early.csv"), settings.shrink, with_others=with_others)
     for share, allowed in early_medians.ALLOWED_BIAS.items():
         bias, error, _ = found[early_medians.CHOSEN, share]
-        yield Row(f"early, {share} censored, bias of the median", "allowed", abs(bias), allowed, "log time", 1.0)
+        yield Row(
+            f"early, {share} censored, bias of the median",
+            "allowed",
+            abs(bias),
+            allowed,
+            "log time",
+            1.0,
+        )
         if with_others:
             _, reference, _ = found[early_medians.SURVIVAL_FOREST, share]
             against = "scikit-survival RandomSurvivalForest"
-            yield Row(f"early, {share} censored, error of the median", against, error, reference, "log time", 1.0)
+            yield Row(
+                f"early, {share} censored, error of the median",
+                against,
+                error,
+                reference,
+                "log time",
+                1.0,
+            )
 
 
 def survival(settings):
@@ -265,8 +349,16 @@ def survival(settings):
         return
     found = compare.measure(Path("build/survival.csv"), settings.shrink)
     for name in dict.fromkeys(name for name, _ in found):
-        ours = {method: scores for (own, method), scores in found.items() if own == name and compare.is_ours(method)}
-        theirs = {method: scores for (own, method), scores in found.items() if own == name and method not in ours}
+        ours = {
+            method: scores
+            for (own, method), scores in found.items()
+            if own == name and compare.is_ours(method)
+        }
+        theirs = {
+            method: scores
+            for (own, method), scores in found.items()
+            if own == name and method not in ours
+        }
         for score in ("discordance", "brier"):
             # A library that gives up has no score.
             best = min(theirs, key=lambda method: np.nan_to_num(theirs[method][score], nan=np.inf))

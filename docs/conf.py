@@ -69,7 +69,13 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "ignore_pattern": r"forest_on_dask",
     "within_subsection_order": ExplicitOrder(
-        ["plot_survival.py", "plot_nephropathy.py", "plot_mercury.py", "plot_incomes.py", "plot_penalty.py"]
+        [
+            "plot_survival.py",
+            "plot_nephropathy.py",
+            "plot_mercury.py",
+            "plot_incomes.py",
+            "plot_penalty.py",
+        ]
     ),
     "abort_on_example_error": True,
     "capture_repr": (),  # what is printed, and figures
@@ -107,7 +113,9 @@ class CommandHelps(Directive):
 
 def skip_foreign_members(app, what, name, member, skip, options):  # noqa: ARG001  (Sphinx fixes the signature)
     """Leave out what scikit-learn documents itself, such as get_params."""
-    module = getattr(member, "__module__", None) or getattr(getattr(member, "fget", None), "__module__", None)
+    module = getattr(member, "__module__", None) or getattr(
+        getattr(member, "fget", None), "__module__", None
+    )
     if what == "class" and module is not None and not module.startswith("marginwood"):
         return True
     return skip
@@ -119,7 +127,11 @@ def quote_attributes(app, what, name, obj, options, lines):  # noqa: ARG001
         names, colon, types = line.partition(" : ")
         if colon and not names.startswith(" "):
             lines[number] = names + colon + BARE_ATTRIBUTE.sub(r"``\1``", types)
-        elif line.strip() and line.strip() + " :" not in line and not line.lstrip().startswith((">>>", "...")):
+        elif (
+            line.strip()
+            and line.strip() + " :" not in line
+            and not line.lstrip().startswith((">>>", "..."))
+        ):
             lines[number] = BARE_ATTRIBUTE.sub(r"``\1``", line)
 
 
@@ -127,7 +139,9 @@ def read_root_page(app, name, source):  # noqa: ARG001
     """Pages that stand in the root of the repository; their links become those of the site."""
     if name.upper() in ROOT_PAGES:
         text = (ROOT / f"{name.upper()}.md").read_text(encoding="utf-8")
-        text = re.sub(rf"\(({'|'.join(ROOT_PAGES)})\.md\)", lambda found: f"({found[1].lower()}.md)", text)
+        text = re.sub(
+            rf"\(({'|'.join(ROOT_PAGES)})\.md\)", lambda found: f"({found[1].lower()}.md)", text
+        )
         source[0] = text.replace("(docs/", "(")
 
 
@@ -135,5 +149,7 @@ def setup(app):
     """Register the directive and the choice of members."""
     app.add_directive("command-helps", CommandHelps)
     app.connect("autodoc-skip-member", skip_foreign_members)
-    app.connect("autodoc-process-docstring", quote_attributes, priority=400)  # before numpydoc, which has 500
+    app.connect(
+        "autodoc-process-docstring", quote_attributes, priority=400
+    )  # before numpydoc, which has 500
     app.connect("source-read", read_root_page)

@@ -1,8 +1,8 @@
 """Run the Python blocks of pages, and write what they print and draw into the pages.
 
-A page is README.md or a Markdown file of this folder. Its blocks run in order, in one namespace. A ``text`` block after
-a Python block holds what it prints, a picture after it the figure that it leaves. A comment right above a block says
-why it is not run, or where in the source it stands.
+A page is README.md or a Markdown file of this folder. Its blocks run in order, in one namespace. A
+``text`` block after a Python block holds what it prints, a picture after it the figure that it
+leaves. A comment right above a block says why it is not run, or where in the source it stands.
 
     python docs/pages.py                 # all pages
     python docs/pages.py docs/targets.md

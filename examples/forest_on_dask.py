@@ -30,13 +30,20 @@ def main():
 
     start = perf_counter()
     forest.fit(X, y)
-    print(f"here, one thread: {perf_counter() - start:.1f} s, out-of-bag D2 {forest.oob_score_:.3f}")
+    print(
+        f"here, one thread: {perf_counter() - start:.1f} s, out-of-bag D2 {forest.oob_score_:.3f}"
+    )
     local = [tree.tree_.nodes.tobytes() for tree in forest.estimators_]
 
-    # A remote cluster differs in one line: Client("tcp://scheduler:8786"). Its workers need marginwood installed.
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL)
+    # A remote cluster differs in one line: Client("tcp://scheduler:8786"). Its workers need
+    # marginwood installed.
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+    )
     with cluster, Client(cluster) as client:
-        client.run(MaxMarginIntervalForest(n_estimators=1).fit, X[:10], y[:10])  # imports and kernels, once per worker
+        client.run(
+            MaxMarginIntervalForest(n_estimators=1).fit, X[:10], y[:10]
+        )  # imports and kernels, once per worker
         pids = sorted(client.run(os.getpid).values())
         for victim in (None, pids[0]):
             if victim is not None:
@@ -44,7 +51,9 @@ def main():
             start = perf_counter()
             with joblib.parallel_config(backend="dask"):
                 forest.fit(X, y)
-            print(f"on the cluster: {perf_counter() - start:.1f} s, out-of-bag D2 {forest.oob_score_:.3f}")
+            print(
+                f"on the cluster: {perf_counter() - start:.1f} s, out-of-bag D2 {forest.oob_score_:.3f}"
+            )
             same = [tree.tree_.nodes.tobytes() for tree in forest.estimators_] == local
             print(f"the same trees, bit for bit: {same}")
 

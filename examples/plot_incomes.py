@@ -2,8 +2,9 @@
 Brackets: what does a household earn?
 =====================================
 
-Surveys ask for brackets of income, because people answer that. **A city wants to write to households that probably
-earn less than 20,000 dollars, and knows only age, education and a few habits. To whom?**
+Surveys ask for brackets of income, because people answer that. **A city wants to write to
+households that probably earn less than 20,000 dollars, and knows only age, education and a few
+habits. To whom?**
 """
 
 # %%
@@ -34,7 +35,9 @@ print(y[[0, 400, 943]])  # from the lower end to under the upper one
 # one that is about as good as the best.
 
 half = np.arange(len(X)) % 2 == 0
-search = MaxMarginIntervalTreeCV(n_margins=5, anchors=[0], min_samples_leaf=20, selection="1se").fit(X[half], y[half])
+search = MaxMarginIntervalTreeCV(
+    n_margins=5, anchors=[0], min_samples_leaf=20, selection="1se"
+).fit(X[half], y[half])
 ax = plot_tree(search, X[half], y[half], feature_names=names)
 
 # %%
@@ -44,9 +47,15 @@ ax = plot_tree(search, X[half], y[half], feature_names=names)
 # to reproduce those middles; its error is measured against the brackets, on the other half of the voters.
 
 middles = np.where(np.isinf(y[:, 1]), 105.0, y.mean(axis=1))
-plain = RandomForestRegressor(min_samples_leaf=10, max_features=1 / 3, random_state=0).fit(X[half], middles[half])
+plain = RandomForestRegressor(min_samples_leaf=10, max_features=1 / 3, random_state=0).fit(
+    X[half], middles[half]
+)
 forest = MaxMarginIntervalForest(min_samples_leaf=10, random_state=0).fit(X[half], y[half])
-for name, model in {"tree": search, "forest on middles": plain, "forest on brackets": forest}.items():
+for name, model in {
+    "tree": search,
+    "forest on middles": plain,
+    "forest on brackets": forest,
+}.items():
     print(f"{name:19} D2 {interval_d2_score(y[~half], model.predict(X[~half])):.3f}")
 
 # %%
@@ -62,7 +71,9 @@ probability = 1 - forest.predict_survival_function(X[~half], [20.0])[:, 0]
 chosen = np.argsort(-probability, kind="stable")[:100]
 certainly_poor = y[~half][:, 1] <= 20
 n_reached, n_at_random = certainly_poor[chosen].sum(), 100 * certainly_poor.mean()
-print(f"of 100 letters {n_reached} reach a household below 20,000 dollars; at random {n_at_random:.0f} would")
+print(
+    f"of 100 letters {n_reached} reach a household below 20,000 dollars; at random {n_at_random:.0f} would"
+)
 
 fig, ax = plt.subplots(figsize=(8, 3.8), layout="constrained")
 tenth = np.floor(probability * 10) / 10 + 0.05  # the middle of the tenth that a probability lies in

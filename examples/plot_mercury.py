@@ -2,8 +2,8 @@
 Detection limits: which fish are safe to eat?
 =============================================
 
-Mercury builds up in fish. Above 0.3 micrograms per gram the United States Environmental Protection Agency advises
-against eating it [1]_. **Where, and how large, are the fish that exceed it?**
+Mercury builds up in fish. Above 0.3 micrograms per gram the United States Environmental Protection
+Agency advises against eating it [1]_. **Where, and how large, are the fish that exceed it?**
 """
 
 # %%
@@ -35,9 +35,9 @@ print(y[:2], y[is_below][:2], np.unique(y[is_below, 1]))
 # and land use are columns of categories, and the tree may send any set of them to one side.
 
 table = load_mercury(as_frame=True).X
-log_tree = TransformedIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=4, min_samples_leaf=8), func="log").fit(
-    table, y
-)
+log_tree = TransformedIntervalRegressor(
+    MaxMarginIntervalTree(max_leaf_nodes=4, min_samples_leaf=8), func="log"
+).fit(table, y)
 for rule in to_rules(log_tree.regressor_):
     print(
         " and ".join(str(condition) for condition in rule.conditions),
@@ -55,28 +55,51 @@ for rule in to_rules(log_tree.regressor_):
 # For advice we need a probability, not a number. A forest on all features predicts a distribution for each fish;
 # here for fish of growing weight in clean and in polluted water, all else as it was.
 
-forest = TransformedIntervalRegressor(MaxMarginIntervalForest(200, min_samples_leaf=5, random_state=0), func="log").fit(
-    X, y
-)
+forest = TransformedIntervalRegressor(
+    MaxMarginIntervalForest(200, min_samples_leaf=5, random_state=0), func="log"
+).fit(X, y)
 weight, water = fish.feature_names.index("Weight"), fish.feature_names.index("WatMeHg")
 grid = np.geomspace(30, 3000, 25)
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 left.scatter(X[~is_below, weight], y[~is_below, 0], s=14, color="#5b84c4", label="measured")
 left.scatter(
-    X[is_below, weight], y[is_below, 1], s=40, marker=r"$\downarrow$", color="#c8442f", label="below the limit"
+    X[is_below, weight],
+    y[is_below, 1],
+    s=40,
+    marker=r"$\downarrow$",
+    color="#c8442f",
+    label="below the limit",
 )
 left.axhline(0.3, color="0.5", linewidth=0.8, linestyle="--")
-left.set(xscale="log", yscale="log", xlabel="weight, g", ylabel="mercury, ug/g", title="133 fish; dashed: the advice")
+left.set(
+    xscale="log",
+    yscale="log",
+    xlabel="weight, g",
+    ylabel="mercury, ug/g",
+    title="133 fish; dashed: the advice",
+)
 left.legend(frameon=False)
 exceeds = {}
 for share, color, name in ((0.2, "#2a788e", "clean"), (0.9, "#c8442f", "polluted")):
     rows = np.tile(X, (len(grid), 1))
     rows[:, weight] = np.repeat(grid, len(X))
     rows[:, water] = np.nanquantile(X[:, water], share)
-    exceeds[name] = forest.predict_survival_function(rows, [0.3])[:, 0].reshape(len(grid), -1).mean(axis=1)
-    right.plot(grid, exceeds[name], color=color, linewidth=2, label=f"{name} water ({rows[0, water]:.2f} ng/L)")
+    exceeds[name] = (
+        forest.predict_survival_function(rows, [0.3])[:, 0].reshape(len(grid), -1).mean(axis=1)
+    )
+    right.plot(
+        grid,
+        exceeds[name],
+        color=color,
+        linewidth=2,
+        label=f"{name} water ({rows[0, water]:.2f} ng/L)",
+    )
 right.set(
-    xscale="log", ylim=(0, 1), xlabel="weight, g", ylabel="probability of more than 0.3 ug/g", title="by the forest"
+    xscale="log",
+    ylim=(0, 1),
+    xlabel="weight, g",
+    ylabel="probability of more than 0.3 ug/g",
+    title="by the forest",
 )
 right.legend(frameon=False)
 for ax in (left, right):

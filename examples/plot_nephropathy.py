@@ -2,8 +2,8 @@
 Visits: when should screening begin?
 ====================================
 
-Diabetes damages kidneys, slowly and without pain. A test finds it, but tests cost. **How many years after the first
-diagnosis should screening begin?**
+Diabetes damages kidneys, slowly and without pain. A test finds it, but tests cost. **How many years
+after the first diagnosis should screening begin?**
 """
 
 # %%
@@ -22,7 +22,9 @@ patients = load_diabetic_nephropathy()
 y, is_male = patients.y, patients.X[:, 0] == patients.categories["gender"].index("male")
 width = y[:, 1] - y[:, 0]
 print(y[:5].tolist())
-print(f"{(width > 0).sum()} of {len(y)} patients have an interval, up to {width.max():.0f} years wide")
+print(
+    f"{(width > 0).sum()} of {len(y)} patients have an interval, up to {width.max():.0f} years wide"
+)
 
 # %%
 # A model without assumptions
@@ -44,13 +46,30 @@ for name, curve in curves.items():
 times = np.linspace(0, 40, 400)
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 for (name, curve), color in zip(curves.items(), ("#c8442f", "#2a788e"), strict=True):
-    ax.step(times, 1 - curve.sf(times, bound="lower"), where="post", color=color, linewidth=2, label=name)
+    ax.step(
+        times,
+        1 - curve.sf(times, bound="lower"),
+        where="post",
+        color=color,
+        linewidth=2,
+        label=name,
+    )
 for group in (~is_male, is_male):
     middles = np.sort(y[group].mean(axis=1))
-    ax.step(middles, np.arange(1, len(middles) + 1) / len(middles), where="post", color="0.55", linewidth=1, zorder=3)
+    ax.step(
+        middles,
+        np.arange(1, len(middles) + 1) / len(middles),
+        where="post",
+        color="0.55",
+        linewidth=1,
+        zorder=3,
+    )
 ax.axhline(0.05, color="0.6", linewidth=0.8, linestyle="--")
 ax.set(
-    xlabel="years after the diagnosis of diabetes", ylabel="share with a damaged kidney", xlim=(0, 40), ylim=(0, 1.02)
+    xlabel="years after the diagnosis of diabetes",
+    ylabel="share with a damaged kidney",
+    xlim=(0, 40),
+    ylim=(0, 1.02),
 )
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)

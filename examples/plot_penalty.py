@@ -2,9 +2,10 @@
 Changepoints: how much should a break cost?
 ===========================================
 
-A signal jumps now and then, and noise hides the jumps. A changepoint algorithm finds them for a given penalty per
-break: too small, and it finds breaks in the noise; too large, and it misses real ones. **Which penalty for a signal
-that nobody has labelled?** That is the problem for which maximum margin interval regression was made [1]_.
+A signal jumps now and then, and noise hides the jumps. A changepoint algorithm finds them for a
+given penalty per break: too small, and it finds breaks in the noise; too large, and it misses real
+ones. **Which penalty for a signal that nobody has labelled?** That is the problem for which maximum
+margin interval regression was made [1]_.
 """
 
 # %%
@@ -29,7 +30,9 @@ def simulate(random):
     n_breaks = random.randint(0, 5)
     noise = np.exp(random.uniform(-2, 1.5))
     lengths = random.randint(10, 40, n_breaks + 1)
-    levels = np.cumsum(random.choice([-1, 1], n_breaks + 1) * random.uniform(1, 4, n_breaks + 1)) * noise
+    levels = (
+        np.cumsum(random.choice([-1, 1], n_breaks + 1) * random.uniform(1, 4, n_breaks + 1)) * noise
+    )
     signal = np.repeat(levels, lengths)
     return signal + random.normal(0, noise, len(signal)), n_breaks
 
@@ -40,7 +43,9 @@ def segment(signal):
     sums, squares = (np.concatenate([[0], np.cumsum(values)]) for values in (signal, signal**2))
     start, end = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
     length = np.maximum(end - start, 1)
-    cost = np.where(end > start, squares[end] - squares[start] - (sums[end] - sums[start]) ** 2 / length, np.inf)
+    cost = np.where(
+        end > start, squares[end] - squares[start] - (sums[end] - sums[start]) ** 2 / length, np.inf
+    )
     best, errors, last_starts = cost[0], [cost[0, n]], []
     for _ in range(MAX_BREAKS):
         totals = best[:, np.newaxis] + cost
@@ -58,7 +63,9 @@ def target(signal, n_breaks):
     """Logarithms of the penalties, least and greatest, for which as many breaks as labelled are optimal."""
     errors, _ = segment(signal)
     others = np.arange(MAX_BREAKS + 1) - n_breaks
-    slopes = (errors[n_breaks] - errors) / np.where(others == 0, 1, others)  # the penalty at which both cost the same
+    slopes = (errors[n_breaks] - errors) / np.where(
+        others == 0, 1, others
+    )  # the penalty at which both cost the same
     low = max([0.0, *slopes[others > 0]])
     high = min([np.inf, *slopes[others < 0]])
     return (np.log(low) if low > 0 else -np.inf, np.log(high)) if low < high else None
@@ -114,7 +121,9 @@ for name, penalty in predicted.items():
 # adding a constant to all predicted penalties would do: a false positive is a break too many, a true positive a
 # signal with breaks whose breaks are found.
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=[1.4, 1])
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=[1.4, 1]
+)
 row = next(idx for idx in np.flatnonzero(~half) if signals[idx][1] == 4)
 signal, n_breaks = signals[row]
 penalty = np.exp(models["linear"].predict(X[[row]])[0])
@@ -123,7 +132,9 @@ found = breaks[int(np.argmin(errors + penalty * np.arange(MAX_BREAKS + 1)))]
 left.plot(signal, ".", color="#5b84c4", markersize=4)
 for start, end in pairwise([0, *found, len(signal)]):
     left.plot([start, end], [signal[start:end].mean()] * 2, color="#c8442f", linewidth=2)
-left.set(title=f"labelled {n_breaks} breaks, found {len(found)}", xlabel="position", ylabel="signal")
+left.set(
+    title=f"labelled {n_breaks} breaks, found {len(found)}", xlabel="position", ylabel="signal"
+)
 for (name, penalties), color in zip(predicted.items(), ("0.6", "#2a788e", "#c8442f"), strict=True):
     curve = target_interval_roc(y[~half], penalties)
     right.plot(curve.fpr, curve.tpr, color=color, label=name, linewidth=2)

@@ -2,8 +2,8 @@
 Survival: who needs to be seen more often?
 ==========================================
 
-After surgery for breast cancer, women come back for check-ups. Visits are scarce. **Which women should be seen more
-often, and when?**
+After surgery for breast cancer, women come back for check-ups. Visits are scarce. **Which women
+should be seen more often, and when?**
 """
 
 # %%
@@ -46,7 +46,9 @@ print(*to_rules(tree, feature_names=women.feature_names), sep="\n")
 # it is the one of Kaplan and Meier.
 
 groups = tree.apply(X)
-leaves = sorted(set(groups.tolist()), key=lambda leaf: tree.predict(X[groups == leaf])[0])  # the shortest times first
+leaves = sorted(
+    set(groups.tolist()), key=lambda leaf: tree.predict(X[groups == leaf])[0]
+)  # the shortest times first
 texts = [
     "> 4 nodes, few receptors",
     "1 to 4 nodes, few receptors",
@@ -59,7 +61,9 @@ times = np.linspace(0, 6, 300)
 fig, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 colors = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(curves)))
 for (text, curve), color in zip(curves.items(), colors, strict=True):
-    ax.step(times, curve.sf(times, bound="lower"), where="post", color=color, linewidth=2, label=text)
+    ax.step(
+        times, curve.sf(times, bound="lower"), where="post", color=color, linewidth=2, label=text
+    )
 ax.axhline(0.8, color="0.6", linewidth=0.8, linestyle="--")
 ax.set(xlabel="years after surgery", ylabel="share without recurrence", ylim=(0, 1.02), xlim=(0, 6))
 ax.spines[["top", "right"]].set_visible(False)
@@ -71,7 +75,10 @@ ax.legend(frameon=False, loc="lower left")
 
 half = np.arange(len(X)) % 2 == 0
 forest = MaxMarginIntervalForest(min_samples_leaf=20, random_state=0)
-for name, model in {"tree": MaxMarginIntervalTree(max_leaf_nodes=4, min_samples_leaf=40), "forest": forest}.items():
+for name, model in {
+    "tree": MaxMarginIntervalTree(max_leaf_nodes=4, min_samples_leaf=40),
+    "forest": forest,
+}.items():
     predicted = model.fit(X[half], years[half]).predict(X[~half])
     print(f"{name:7} concordance {interval_concordance_index(years[~half], predicted):.2f}")
 

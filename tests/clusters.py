@@ -12,7 +12,12 @@ SETTINGS = {
     "distributed.scheduler.worker-ttl": None,  # a worker that is busy compiling is not dead
 }
 # Without a limit of memory no worker is paused or restarted because the machine is small.
-OPTIONS = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": None, "silence_logs": logging.CRITICAL}
+OPTIONS = {
+    "threads_per_worker": 1,
+    "dashboard_address": ":0",
+    "memory_limit": None,
+    "silence_logs": logging.CRITICAL,
+}
 
 
 @contextmanager

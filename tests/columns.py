@@ -30,11 +30,20 @@ def make_column(column, y, weights, loss, missing_left=0, min_samples_leaf=1):
     limits = Target(y).at(0.0)
     kinds = np.zeros(1, np.int64), plain(1).signs
     problem = Problem(
-        X, sort_features(X), limits.in_order, limits.breakpoints, weights, *kinds, LOSS_CODES[loss], limits.margin
+        X,
+        sort_features(X),
+        limits.in_order,
+        limits.breakpoints,
+        weights,
+        *kinds,
+        LOSS_CODES[loss],
+        limits.margin,
     )
     scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
     stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
-    return Column(problem, scratch, stretch, limits.exponent, 2.0 ** (limits.exponent * POWERS[loss]))
+    return Column(
+        problem, scratch, stretch, limits.exponent, 2.0 ** (limits.exponent * POWERS[loss])
+    )
 
 
 @inner

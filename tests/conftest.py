@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, settings
 
 os.environ["MPLBACKEND"] = "Agg"
 
-# Seconds after which a wait for another process or thread is given up: longer than any machine needs.
+# Seconds after which a wait for another process or thread is given up: longer than any machine
+# needs.
 PATIENCE = 600
 
-# A shell starts background jobs with Ctrl-C ignored, and their children inherit that. With a handler of its own this
-# process hands its children the default.
+# A shell starts background jobs with Ctrl-C ignored, and their children inherit that. With a
+# handler of its own this process hands its children the default.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

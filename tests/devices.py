@@ -1,8 +1,9 @@
 """An array library that behaves as CuPy does, in memory: what is not asked for by name never becomes an array of NumPy.
 
-`DeviceArray` refuses implicit conversion, NumPy's functions and operations with arrays of NumPy. `copies` counts what
-is brought to the device (``up``) and from there (``down``). `Emulator` stands for XGBoost: its matrices and boosters
-take arrays of the device, and its predictions from them lie there.
+`DeviceArray` refuses implicit conversion, NumPy's functions and operations with arrays of NumPy.
+`copies` counts what is brought to the device (``up``) and from there (``down``). `Emulator` stands
+for XGBoost: its matrices and boosters take arrays of the device, and its predictions from them lie
+there.
 """
 
 import sys
@@ -76,7 +77,9 @@ def _method(name):
 
 
 OPERATORS = ("add", "sub", "mul", "truediv", "pow", "and", "or", "lt", "le", "gt", "ge", "eq", "ne")
-for name in [f"__{operator}__" for operator in (*OPERATORS, "radd", "rsub", "rmul", "rtruediv", "invert")]:
+for name in [
+    f"__{operator}__" for operator in (*OPERATORS, "radd", "rsub", "rmul", "rtruediv", "invert")
+]:
     setattr(DeviceArray, name, _method(name))
 for name in ("clip", "all", "any", "sum", "dot"):
     setattr(DeviceArray, name, _method(name))
@@ -95,7 +98,9 @@ def _function(name):
 
 library = types.ModuleType(LIBRARY)
 library.asarray = asarray
-library.stack = lambda arrays, axis: DeviceArray(np.stack([_unwrap(array) for array in arrays], axis))
+library.stack = lambda arrays, axis: DeviceArray(
+    np.stack([_unwrap(array) for array in arrays], axis)
+)
 for name in ("maximum", "isfinite", "ones", "ones_like", "full", "ascontiguousarray"):
     setattr(library, name, _function(name))
 DeviceArray.__module__ = LIBRARY
@@ -107,7 +112,9 @@ class DeviceFrame:
 
     def __init__(self, columns):
         self.columns = list(columns)
-        self._columns = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+        self._columns = {
+            name: np.asarray(values, dtype=np.float64) for name, values in columns.items()
+        }
         self.shape = (len(next(iter(self._columns.values()))), len(columns))
 
     def to_cupy(self, dtype, na_value):
@@ -141,7 +148,9 @@ class Emulator:
         return self._matrix(self._xgboost.QuantileDMatrix, X, **options)
 
     def Booster(self, params, known):  # noqa: N802
-        return EmulatedBooster(self._xgboost.Booster(params | {"device": "cpu"}, known), may_copy=self._may_copy)
+        return EmulatedBooster(
+            self._xgboost.Booster(params | {"device": "cpu"}, known), may_copy=self._may_copy
+        )
 
 
 class EmulatedBooster:

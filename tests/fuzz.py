@@ -1,9 +1,10 @@
 """A fuzzer: random problems for the core, which is checked in exact fractions.
 
-Problems are drawn to be nasty: weights over up to 24 orders of magnitude, targets over 20, ties everywhere, margins
-wider than intervals, open ends, features with NaN and infinities, sweeps that must go by descent. Constants, prefixes,
-trees and anchored values must be right to rounding, every split as good as the best one, and every subtree of a
-pruning path the best for its alpha. A case is a number, for `check_case`.
+Problems are drawn to be nasty: weights over up to 24 orders of magnitude, targets over 20, ties
+everywhere, margins wider than intervals, open ends, features with NaN and infinities, sweeps that
+must go by descent. Constants, prefixes, trees and anchored values must be right to rounding, every
+split as good as the best one, and every subtree of a pruning path the best for its alpha. A case is
+a number, for `check_case`.
 """
 
 from fractions import Fraction
@@ -28,7 +29,8 @@ from marginwood.losses import breakpoints, optimal_constant
 POWERS = {"linear_hinge": 1, "squared_hinge": 2}
 EPSILON = 2.0**-52
 UNIT = Fraction(1, 2**400)  # of targets and of weights, finer than all that are drawn
-# How far a cost may be off, and how much more than the best split one may cost, as shares of the cost.
+# How far a cost may be off, and how much more than the best split one may cost, as shares of the
+# cost.
 COST_SHARE, PREFIX_SHARE, SPLIT_SHARE = 1e-12, 2e-9, 1e-8
 # Flat stretches of the linear hinge are told from sloping ones up to this share of the cost.
 FLAT_SHARE = Fraction(1, 10**25)
@@ -74,7 +76,11 @@ def limits_of(problem):
     """The limits of every row. A breakpoint is the rounded sum of end and margin: that much is the input's."""
     starts = breakpoints(problem.y, problem.margin)
     return [
-        [Limit(exact(at), sign, exact(weight)) for at, sign in zip(ends, (-1, 1), strict=True) if isfinite(at)]
+        [
+            Limit(exact(at), sign, exact(weight))
+            for at, sign in zip(ends, (-1, 1), strict=True)
+            if isfinite(at)
+        ]
         for ends, weight in zip(starts.tolist(), problem.weights.tolist(), strict=True)
     ]
 
@@ -82,7 +88,9 @@ def limits_of(problem):
 def cost_at(at, limits, power):
     """The cost of predicting `at`."""
     at = at / UNIT
-    return sum(k.weight * max(k.sign * (at - k.at), 0) ** power for k in limits) * UNIT ** (power + 1)
+    return sum(k.weight * max(k.sign * (at - k.at), 0) ** power for k in limits) * UNIT ** (
+        power + 1
+    )
 
 
 def best_of(limits, power):
@@ -91,11 +99,18 @@ def best_of(limits, power):
     high = min((k.at for k in limits if k.sign > 0), default=inf)
     if low <= high:
         return Best(
-            Fraction(0), *(end * UNIT if isfinite(end) else end for end in (low, high)), Fraction(0), Fraction(0)
+            Fraction(0),
+            *(end * UNIT if isfinite(end) else end for end in (low, high)),
+            Fraction(0),
+            Fraction(0),
         )
     limits = sorted(limits)
-    # Weight, first moment and second moment of the upper limits up to a breakpoint, and of the lower ones beyond it.
-    upper, lower = [0, 0, 0], [sum(k.weight * k.at**n for k in limits if k.sign < 0) for n in range(3)]
+    # Weight, first moment and second moment of the upper limits up to a breakpoint, and of the
+    # lower ones beyond it.
+    upper, lower = (
+        [0, 0, 0],
+        [sum(k.weight * k.at**n for k in limits if k.sign < 0) for n in range(3)],
+    )
     for i, limit in enumerate(limits):
         at, before = limit.at, (list(upper), list(lower))
         side, change = (upper, 1) if limit.sign > 0 else (lower, -1)
@@ -121,7 +136,9 @@ def check_cost(what, cost, best, share, unit=0):
     """The cost is right to rounding; zero is exactly zero."""
     assert isfinite(cost), f"{what}: cost {cost}"
     error = abs(Fraction(cost) - best.cost)
-    assert error <= Fraction(share) * best.cost + unit, f"{what}: cost {cost}, right is {float(best.cost)}"
+    assert error <= Fraction(share) * best.cost + unit, (
+        f"{what}: cost {cost}, right is {float(best.cost)}"
+    )
 
 
 def check_value(what, value, best, limits, power, share):
@@ -139,20 +156,27 @@ def check_value(what, value, best, limits, power, share):
             f"{what}: value {value}, right is {float(best.low)} to {float(best.high)}"
         )
         return
-    is_walked = share == PREFIX_SHARE  # by running sums, which are counted from the middle of all limits
+    is_walked = (
+        share == PREFIX_SHARE
+    )  # by running sums, which are counted from the middle of all limits
     distance, ulps = (best.root, 32) if is_walked else (best.mean, 2)
     error = Fraction(share) * distance + ulps * Fraction(float(np.spacing(abs(value))))
-    # Where the slope is a sum of numbers that nearly cancel, a value may be farther off: its cost must not show it.
+    # Where the slope is a sum of numbers that nearly cancel, a value may be farther off: its cost
+    # must not show it.
     if abs(at - best.low) > error:
         excess = cost_at(at, limits, power) - best.cost
-        assert excess <= best.cost * FLAT_SHARE, f"{what}: value {value!r}, right is {float(best.low)!r}"
+        assert excess <= best.cost * FLAT_SHARE, (
+            f"{what}: value {value!r}, right is {float(best.low)!r}"
+        )
 
 
 def check_constant(problem):
     """`optimal_constant` of all rows."""
     power = POWERS[problem.loss]
     limits = [limit for row in limits_of(problem) for limit in row]
-    found = optimal_constant(problem.y, loss=problem.loss, margin=problem.margin, sample_weight=problem.weights)
+    found = optimal_constant(
+        problem.y, loss=problem.loss, margin=problem.margin, sample_weight=problem.weights
+    )
     best = best_of(limits, power)
     check_cost("constant", found.cost, best, COST_SHARE)
     check_value("constant", found.value, best, limits, power, 1e-12)
@@ -164,8 +188,14 @@ def check_set(what, low, high, best, limits, power):
     if power == 2 and best.cost > 0:
         return
     for found, right in ((low, best.low), (high, best.high)):
-        if Fraction(right) != Fraction(found) if isfinite(right) and isfinite(found) else right != found:
-            is_flat = isfinite(found) and cost_at(Fraction(found), limits, power) <= best.cost * (1 + FLAT_SHARE)
+        if (
+            Fraction(right) != Fraction(found)
+            if isfinite(right) and isfinite(found)
+            else right != found
+        ):
+            is_flat = isfinite(found) and cost_at(Fraction(found), limits, power) <= best.cost * (
+                1 + FLAT_SHARE
+            )
             wrong = f"{what}: {low} to {high}, right is {float(best.low)} to {float(best.high)}"
             assert is_flat, wrong
             assert isfinite(right), wrong
@@ -183,7 +213,9 @@ def solve_by_descent(problem):
     prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
     points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
     found = prefixes.Results(np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
-    prefixes.solve_by_descent(ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[problem.loss], found)
+    prefixes.solve_by_descent(
+        ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[problem.loss], found
+    )
     costs = in_units(found.costs, unit, limits.exponent, POWERS[problem.loss])
     return costs, np.ldexp(found.values, limits.exponent), found.moves
 
@@ -192,7 +224,10 @@ def check_prefixes(problem):
     """`optimal_costs` of all rows, and the same by descent."""
     power, ends = POWERS[problem.loss], problem.y.T
     options = {"loss": problem.loss, "margin": problem.margin, "sample_weight": problem.weights}
-    ways = {"prefix": optimal_costs(*ends, **options), "prefix by descent": solve_by_descent(problem)}
+    ways = {
+        "prefix": optimal_costs(*ends, **options),
+        "prefix by descent": solve_by_descent(problem),
+    }
     limits = []
     for row, own in enumerate(limits_of(problem)):
         limits += own
@@ -220,7 +255,9 @@ def grow_nodes(problem, by_descent):
     """The node table of a tree."""
     X, y, weights, loss, margin, max_depth, min_samples_leaf, _ = problem
     options = Options(max_depth, 2, min_samples_leaf, 0, 0.0, X.shape[1], by_descent)
-    return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, plain(X.shape[1]))[0]
+    return grow_tree(
+        X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, plain(X.shape[1])
+    )[0]
 
 
 def parted(X, rows, node):
@@ -255,12 +292,21 @@ def check_tree(problem, by_descent):
             assert min(map(len, sides)) >= min_samples_leaf, name
             price = sum(best_of_rows(side).cost for side in sides)
             assert price < best.cost, f"{name}: a split that does not lower the cost"
-            places += [(row["children_left"], sides[0], depth + 1), (row["children_right"], sides[1], depth + 1)]
+            places += [
+                (row["children_left"], sides[0], depth + 1),
+                (row["children_right"], sides[1], depth + 1),
+            ]
         if depth == max_depth or best.cost == 0:
             continue
         at = Fraction(float(row["value"]))
         blurred = [
-            (k, min(max(k.sign * (at - k.at * UNIT), 0), Fraction(8 * EPSILON) * (abs(k.at) * UNIT + Fraction(margin))))
+            (
+                k,
+                min(
+                    max(k.sign * (at - k.at * UNIT), 0),
+                    Fraction(8 * EPSILON) * (abs(k.at) * UNIT + Fraction(margin)),
+                ),
+            )
             for k in here
         ]
         blur = sum(k.weight * UNIT * distance**power for k, distance in blurred)
@@ -279,7 +325,16 @@ def check_anchors(problem, nodes):
     nodes = nodes.copy()
     target = Target(problem.y).at(problem.margin)
     signs = plain(problem.X.shape[1]).signs
-    anchor_values(nodes, None, problem.X, target, problem.weights, LOSS_CODES[problem.loss], problem.anchor, signs)
+    anchor_values(
+        nodes,
+        None,
+        problem.X,
+        target,
+        problem.weights,
+        LOSS_CODES[problem.loss],
+        problem.anchor,
+        signs,
+    )
     places = [(0, np.arange(len(problem.y)))]
     while places:
         node, rows = places.pop()
@@ -297,7 +352,9 @@ def check_anchors(problem, nodes):
             best = best_of(here, power)
             check_value(f"{name}, node {child}", value, best, here, power, 1e-12)
             nearest = min(max(parent, best.low), best.high)
-            is_near = abs(Fraction(float(value)) - nearest) <= Fraction(float(np.spacing(abs(value))))
+            is_near = abs(Fraction(float(value)) - nearest) <= Fraction(
+                float(np.spacing(abs(value)))
+            )
             assert is_near or power == 2 or not best.low <= value <= best.high, (
                 f"{name}, node {child}: value {value} is not the nearest minimiser, {float(nearest)}"
             )
@@ -308,23 +365,46 @@ def check_pruning(problem, nodes):
     """No subtree beats the one that a pruning path has for an alpha, below any node; costs on all rows are right."""
     path, total = pruning_path(nodes), Fraction(float(nodes["weighted_n_node_samples"][0]))
     cost = [Fraction(float(impurity)) / total for impurity in nodes["impurity"]]
-    rows_of, losses, parent = [np.arange(len(problem.y))] + [None] * (len(nodes) - 1), [], parents(nodes)
+    rows_of, losses, parent = (
+        [np.arange(len(problem.y))] + [None] * (len(nodes) - 1),
+        [],
+        parents(nodes),
+    )
     intervals = [
-        (Fraction(low) if low > -inf else low, Fraction(high) if high < inf else high) for low, high in problem.y
+        (Fraction(low) if low > -inf else low, Fraction(high) if high < inf else high)
+        for low, high in problem.y
     ]
     for idx, node in enumerate(nodes):  # children come after their parents
         if node["children_left"] != LEAF:
-            rows_of[node["children_left"]], rows_of[node["children_right"]] = parted(problem.X, rows_of[idx], node)
+            rows_of[node["children_left"]], rows_of[node["children_right"]] = parted(
+                problem.X, rows_of[idx], node
+            )
         value = Fraction(float(node["value"]))
-        missed = [(max(intervals[row][0] - value, value - intervals[row][1], 0), row) for row in rows_of[idx]]
-        losses.append(sum(Fraction(float(problem.weights[row])) * Fraction(miss) ** 2 for miss, row in missed))
+        missed = [
+            (max(intervals[row][0] - value, value - intervals[row][1], 0), row)
+            for row in rows_of[idx]
+        ]
+        losses.append(
+            sum(Fraction(float(problem.weights[row])) * Fraction(miss) ** 2 for miss, row in missed)
+        )
     found = path_losses(
-        nodes, None, path.leaf_from, len(path.alphas), problem.X, problem.y, problem.weights, SQUARED_DISTANCE
+        nodes,
+        None,
+        path.leaf_from,
+        len(path.alphas),
+        problem.X,
+        problem.y,
+        problem.weights,
+        SQUARED_DISTANCE,
     )
     for alpha in [*path.alphas.tolist(), *geometric_means(path.alphas).tolist()]:
         step, best, kept, leaves = path.at(alpha), {}, {}, {}
         for idx in range(len(nodes) - 1, -1, -1):
-            below = [child for child in (nodes["children_left"][idx], nodes["children_right"][idx]) if child != LEAF]
+            below = [
+                child
+                for child in (nodes["children_left"][idx], nodes["children_right"][idx])
+                if child != LEAF
+            ]
             as_leaf = cost[idx] + Fraction(alpha)
             best[idx] = min(as_leaf, sum(best[child] for child in below)) if below else as_leaf
             is_leaf = path.leaf_from[idx] <= step
@@ -332,9 +412,13 @@ def check_pruning(problem, nodes):
             leaves[idx] = [idx] if is_leaf else [leaf for child in below for leaf in leaves[child]]
         present = [idx for idx in kept if not idx or path.leaf_from[parent[idx]] > step]
         for idx in present:
-            assert kept[idx] - best[idx] <= Fraction(1e-9) * cost[idx], f"pruning at {alpha}, node {idx}"
+            assert kept[idx] - best[idx] <= Fraction(1e-9) * cost[idx], (
+                f"pruning at {alpha}, node {idx}"
+            )
         right = sum(losses[leaf] for leaf in leaves[0])
-        assert len(leaves[0]) == path.n_leaves[step], f"pruning at {alpha}: {path.n_leaves[step]} leaves"
+        assert len(leaves[0]) == path.n_leaves[step], (
+            f"pruning at {alpha}: {path.n_leaves[step]} leaves"
+        )
         assert abs(Fraction(float(found[step])) - right) <= Fraction(1e-12) * right, (
             f"pruning at {alpha}: loss {found[step]}, right is {float(right)}"
         )
@@ -401,7 +485,11 @@ def draw_problem(case):
     y, loss = draw_intervals(rng, n), rng.choice(sorted(POWERS))
     margin = float(rng.choice([0.0, 0.0, 0.5, 3.0, 1e-9, 1e6]))
     order = np.argsort(X[:, 0], kind="stable") if rng.random() < 0.3 else np.arange(n)
-    weights, max_depth, min_samples_leaf = draw_weights(rng, n), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    weights, max_depth, min_samples_leaf = (
+        draw_weights(rng, n),
+        int(rng.integers(1, 4)),
+        int(rng.integers(1, 3)),
+    )
     anchor = float(rng.choice([1.0, 3.0, 10.0 ** rng.uniform(-24, 3), rng.choice(weights)]))
     return Problem(X, y[order], weights, str(loss), margin, max_depth, min_samples_leaf, anchor)
 

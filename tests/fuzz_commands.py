@@ -1,9 +1,9 @@
 """Random tables and random words for the command line, which must do what it is told or say in one line why not.
 
-A case is a number: `check_case` writes a table of nasty columns, perhaps with damaged bytes, trains a model on it with
-random options and lets other commands read model and table. Each command ends with 0, 1 or 2 and raises nothing; one
-that ends with 1 or 2 says one line, which is no surprise of Python's, and leaves no file. What `predict` prints is what
-the loaded model predicts.
+A case is a number: `check_case` writes a table of nasty columns, perhaps with damaged bytes, trains
+a model on it with random options and lets other commands read model and table. Each command ends
+with 0, 1 or 2 and raises nothing; one that ends with 1 or 2 says one line, which is no surprise of
+Python's, and leaves no file. What `predict` prints is what the loaded model predicts.
 """
 
 import contextlib
@@ -165,7 +165,9 @@ def draw_fit(rng, table, names, words, model):
     if rng.random() < 0.1:
         flag = rng.choice(["--features", "--drop", "--categories", "--weight", "--groups"])
         options += [flag, rng.choice(names)]
-    options += rng.choice([[], [], [], ["--log"], ["--distribution"], ["--ranges", rng.choice(MODES)]])
+    options += rng.choice(
+        [[], [], [], ["--log"], ["--distribution"], ["--ranges", rng.choice(MODES)]]
+    )
     if command == "tune" and choice not in ("xgb", "constant"):
         options += ["--cv", rng.choice(["2", "2", "2", "3", "1", "40"])]
         scoring = ["--scoring", rng.choice(sorted(SCORERS))]

@@ -1,9 +1,9 @@
 """How often conformal ranges keep their promise, on random populations.
 
-A case is a number: `check_case` draws a population, a model and a promise, and then samples from the population, again
-and again, some rows that the model learns from and others that its ranges are made for. The share of the latter for
-which the promise is kept may not lie below the promised one by more than six standard errors, which chance does not
-bring about in 10^7 cases.
+A case is a number: `check_case` draws a population, a model and a promise, and then samples from
+the population, again and again, some rows that the model learns from and others that its ranges are
+made for. The share of the latter for which the promise is kept may not lie below the promised one
+by more than six standard errors, which chance does not bring about in 10^7 cases.
 """
 
 import warnings

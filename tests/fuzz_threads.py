@@ -1,8 +1,8 @@
 """Models on random problems, alone and in several threads at once: all have the same bits.
 
-A case is a number: `check_case` draws rows and a small model, and fits it with one thread and nobody beside it; then
-several threads fit copies of it at the same time, with teams of their own where the model has `n_jobs`, and all of
-them ask one fitted model at once.
+A case is a number: `check_case` draws rows and a small model, and fits it with one thread and
+nobody beside it; then several threads fit copies of it at the same time, with teams of their own
+where the model has `n_jobs`, and all of them ask one fitted model at once.
 """
 
 import warnings

@@ -21,9 +21,12 @@ def small(cls):
         options["models"] = [("tree", tree), ("constant", marginwood.IntervalDummyRegressor())]
         if hasattr(cls, "predict_distribution"):  # and so must have its models
             options["models"] = [
-                (name, marginwood.DistributionalIntervalRegressor(model, cv=2)) for name, model in options["models"]
+                (name, marginwood.DistributionalIntervalRegressor(model, cv=2))
+                for name, model in options["models"]
             ]
-    if "confidence_level" in parameters:  # a range that contains most intervals of a test is infinite
+    if (
+        "confidence_level" in parameters
+    ):  # a range that contains most intervals of a test is infinite
         options["mode"] = "meets"
     return cls(**options)
 

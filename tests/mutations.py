@@ -1,8 +1,9 @@
 """Mutated models, each loaded in a forked child: a model file or a dictionary must raise ValueError or be a model.
 
-``python -m tests.mutations --cases 100000`` tries so many states of models, or ``--hours 2`` as many as fit, and prints
-what went wrong, one line each; with ``--boosters`` it tries boosters of XGBoost. A case is known by its number:
-``--first 1234 --cases 1`` runs it again. `fuzz` does the same for other programs.
+``python -m tests.mutations --cases 100000`` tries so many states of models, or ``--hours 2`` as
+many as fit, and prints what went wrong, one line each; with ``--boosters`` it tries boosters of
+XGBoost. A case is known by its number: ``--first 1234 --cases 1`` runs it again. `fuzz` does the
+same for other programs.
 """
 
 import argparse
@@ -25,7 +26,14 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, FactorAnalysis, FastICA, IncrementalPCA, KernelPCA, TruncatedSVD
+from sklearn.decomposition import (
+    PCA,
+    FactorAnalysis,
+    FastICA,
+    IncrementalPCA,
+    KernelPCA,
+    TruncatedSVD,
+)
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -66,10 +74,34 @@ SECONDS_PER_CASE = 10
 MEMORY = 6 << 30
 OF_TREES = {"nodes", "n_categories", "offsets", "codes"}
 # What compiled code reads deserves a good share of the mutations.
-OF_KERNELS = OF_TREES | {"_intervals", "_weight", "_leaves", "_draws", "limits_", "weights_", "steps"}
+OF_KERNELS = OF_TREES | {
+    "_intervals",
+    "_weight",
+    "_leaves",
+    "_draws",
+    "limits_",
+    "weights_",
+    "steps",
+}
 OF_KERNELS |= {f"residual_{name}_" for name in ("support", "mass", "offsets")}
 
-INTEGERS = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 7, 2**20, 2**31 - 1, 2**31, 10**9, 2**63 - 1]
+INTEGERS = [
+    -(2**63),
+    -(2**31),
+    -3,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    7,
+    2**20,
+    2**31 - 1,
+    2**31,
+    10**9,
+    2**63 - 1,
+]
 FLOATS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.0, 1e308, -1e308, 5e-324]
 DTYPES = [
     "bool",
@@ -87,9 +119,34 @@ DTYPES = [
     "S3",
 ]
 JUNK = [
-    *(None, True, False, "", "x", "passthrough", "inf", [], (), {}, [[]], [None], {"a": 1}, 10**30, 1e400),
-    *({CLASS: "os.system"}, {CLASS: "dict", "items": [1]}, {CLASS: "ndarray", "items": [[0]]}, {CLASS: []}),
-    *({CLASS: "MaxMarginIntervalTree"}, {CLASS: "CensoringStratifiedKFold"}, {CLASS: "IntervalTree"}),
+    *(
+        None,
+        True,
+        False,
+        "",
+        "x",
+        "passthrough",
+        "inf",
+        [],
+        (),
+        {},
+        [[]],
+        [None],
+        {"a": 1},
+        10**30,
+        1e400,
+    ),
+    *(
+        {CLASS: "os.system"},
+        {CLASS: "dict", "items": [1]},
+        {CLASS: "ndarray", "items": [[0]]},
+        {CLASS: []},
+    ),
+    *(
+        {CLASS: "MaxMarginIntervalTree"},
+        {CLASS: "CensoringStratifiedKFold"},
+        {CLASS: "IntervalTree"},
+    ),
 ]
 
 
@@ -114,16 +171,25 @@ def fitted_models():
         .set_params(n_estimators=9)
         .fit(X, y),
         marginwood.MaxMarginIntervalBoosting(4, init=linear, random_state=0).fit(X, y),
-        marginwood.IntervalSuperLearner([("linear", linear), ("constant", constant)], cv=2).fit(holes, y),
+        marginwood.IntervalSuperLearner([("linear", linear), ("constant", constant)], cv=2).fit(
+            holes, y
+        ),
         marginwood.DistributionalIntervalRegressor(tree, cv=2, neighbors=None).fit(X, y),
         marginwood.TransformedIntervalRegressor(clone(forest), func="arcsinh").fit(X, y),
         marginwood.DistributionalSuperLearner(
             [("curve", marginwood.CensoredLinearRegression()), ("forest", clone(forest))], cv=2
         ).fit(holes, y),
         ConformalIntervalRegressor(clone(forest), method="oob", mode="meets").fit(X, y),
-        ConformalIntervalRegressor(clone(forest), spread="distribution", cv=2, mode="meets").fit(X, y),
+        ConformalIntervalRegressor(clone(forest), spread="distribution", cv=2, mode="meets").fit(
+            X, y
+        ),
     ]
-    return [*(model.fit(X, y) for model in kinds.values()), *with_categories, *others, *fitted_pipelines()]
+    return [
+        *(model.fit(X, y) for model in kinds.values()),
+        *with_categories,
+        *others,
+        *fitted_pipelines(),
+    ]
 
 
 def fitted_steps():
@@ -139,14 +205,40 @@ def fitted_steps():
         TargetEncoder(),
     ]
     scalers = [
-        *(StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), Normalizer(), Binarizer()),
-        *(PowerTransformer(), QuantileTransformer(n_quantiles=9), PolynomialFeatures(), VarianceThreshold()),
-        *(KBinsDiscretizer(3, strategy="uniform"), KBinsDiscretizer(3, encode="ordinal", strategy="uniform")),
-        *(PCA(2), IncrementalPCA(2), TruncatedSVD(2), FactorAnalysis(2), FastICA(2), GaussianRandomProjection(2)),
+        *(
+            StandardScaler(),
+            MinMaxScaler(),
+            MaxAbsScaler(),
+            RobustScaler(),
+            Normalizer(),
+            Binarizer(),
+        ),
+        *(
+            PowerTransformer(),
+            QuantileTransformer(n_quantiles=9),
+            PolynomialFeatures(),
+            VarianceThreshold(),
+        ),
+        *(
+            KBinsDiscretizer(3, strategy="uniform"),
+            KBinsDiscretizer(3, encode="ordinal", strategy="uniform"),
+        ),
+        *(
+            PCA(2),
+            IncrementalPCA(2),
+            TruncatedSVD(2),
+            FactorAnalysis(2),
+            FastICA(2),
+            GaussianRandomProjection(2),
+        ),
         *(KernelPCA(2, kernel="rbf"), Nystroem(n_components=9), RBFSampler(n_components=9)),
-        *(FunctionTransformer(np.arcsinh), FeatureUnion([("a", StandardScaler()), ("b", PCA(1))], n_jobs=1)),
+        *(
+            FunctionTransformer(np.arcsinh),
+            FeatureUnion([("a", StandardScaler()), ("b", PCA(1))], n_jobs=1),
+        ),
         ColumnTransformer(
-            [("a", StandardScaler(), [0, 2]), ("b", "passthrough", slice(1, 2))], remainder=MinMaxScaler()
+            [("a", StandardScaler(), [0, 2]), ("b", "passthrough", slice(1, 2))],
+            remainder=MinMaxScaler(),
         ),
     ]
     fillers = [
@@ -167,7 +259,10 @@ def fitted_pipelines():
     """A pipeline for each of these steps, with a model that takes sparse rows, too."""
     _, y = make_sine(40, 3, random_state=0)
     model = marginwood.L1IntervalRegression()
-    return [Pipeline([("step", step), ("model", clone(model).fit(rows, y))]) for step, rows in fitted_steps()]
+    return [
+        Pipeline([("step", step), ("model", clone(model).fit(rows, y))])
+        for step, rows in fitted_steps()
+    ]
 
 
 def at(state, path):
@@ -179,7 +274,13 @@ def at(state, path):
 
 def places(state, path=()):
     """Paths to everything inside a plain state or a dictionary of JSON."""
-    inside = state.items() if isinstance(state, dict) else enumerate(state) if isinstance(state, list | tuple) else ()
+    inside = (
+        state.items()
+        if isinstance(state, dict)
+        else enumerate(state)
+        if isinstance(state, list | tuple)
+        else ()
+    )
     for key, value in inside:
         yield (*path, key)
         yield from places(value, (*path, key))
@@ -206,9 +307,13 @@ def mutate_array(array, rng):
     if kind < 4 and array.size:  # most of the time: it is cells that kernels read
         column = array[rng.choice(array.dtype.names)] if array.dtype.names else array
         flat = column.reshape(-1)
-        value = rng.choice(INTEGERS + FLOATS + flat[: 2 + len(flat)].tolist() + [len(flat), len(flat) - 1])
+        value = rng.choice(
+            INTEGERS + FLOATS + flat[: 2 + len(flat)].tolist() + [len(flat), len(flat) - 1]
+        )
         with np.errstate(all="ignore"):
-            cast = np.array(value, dtype=object if flat.dtype.kind in "US" else None).astype(flat.dtype)
+            cast = np.array(value, dtype=object if flat.dtype.kind in "US" else None).astype(
+                flat.dtype
+            )
         flat[rng.randrange(len(flat)) if rng.random() < 0.8 else slice(None)] = cast
         return array
     if kind == 4:
@@ -217,7 +322,8 @@ def mutate_array(array, rng):
                 return array.astype(rng.choice(DTYPES))
             name = rng.choice(array.dtype.names)
             types = [
-                (field, rng.choice(DTYPES) if field == name else array.dtype[field]) for field in array.dtype.names
+                (field, rng.choice(DTYPES) if field == name else array.dtype[field])
+                for field in array.dtype.names
             ]
             return array.astype(types)
     if kind == 5:
@@ -225,13 +331,17 @@ def mutate_array(array, rng):
         return array.reshape(rng.choice(shapes))
     if kind == 6:
         array = np.atleast_1d(array)
-        return rng.choice([array[:0], array[:-1], array[::2], np.concatenate([array, array]), array[::-1]])
+        return rng.choice(
+            [array[:0], array[:-1], array[::2], np.concatenate([array, array]), array[::-1]]
+        )
     if array.dtype.names:
         names = list(array.dtype.names)
         rng.shuffle(names)
         array.dtype.names = tuple(names)
         return array
-    return rng.choice([array.tolist(), np.asfortranarray(array), array.byteswap(), array.astype("U")])
+    return rng.choice(
+        [array.tolist(), np.asfortranarray(array), array.byteswap(), array.astype("U")]
+    )
 
 
 def mutate_archive(content, rng):
@@ -244,17 +354,29 @@ def mutate_archive(content, rng):
         if arrays and rng.random() < 0.4:
             name = rng.choice(arrays)
             changed = io.BytesIO()
-            np.save(changed, mutate_array(np.load(io.BytesIO(members[name]), allow_pickle=False), rng), False)
+            np.save(
+                changed,
+                mutate_array(np.load(io.BytesIO(members[name]), allow_pickle=False), rng),
+                False,
+            )
             members[name] = changed.getvalue()
         else:
-            values = [path for path in places(schema) if path[-1] == "content" and isinstance(at(schema, path), str)]
+            values = [
+                path
+                for path in places(schema)
+                if path[-1] == "content" and isinstance(at(schema, path), str)
+            ]
             value = rng.choice([*INTEGERS, *FLOATS, None, True, "x", "mean", [], [0, 5], {}, 0.5])
             if rng.random() < 0.9:
-                schema = replaced(schema, rng.choice(values), lambda _, value=value: json.dumps(value))
+                schema = replaced(
+                    schema, rng.choice(values), lambda _, value=value: json.dumps(value)
+                )
             else:  # a part of the step where another part belongs
                 nodes = [path for path in places(schema) if path[-1] == "content"]
                 other = at(schema, rng.choice(nodes))
-                schema = replaced(schema, rng.choice(nodes), lambda _, other=other: copy.deepcopy(other))
+                schema = replaced(
+                    schema, rng.choice(nodes), lambda _, other=other: copy.deepcopy(other)
+                )
     mutated = io.BytesIO()
     with zipfile.ZipFile(mutated, "w") as archive:
         for name, member in members.items():
@@ -280,9 +402,13 @@ def mutate(state, rng, junk):
             if type(value) is float and rng.random() < 0.7:
                 return rng.choice(FLOATS)
             if isinstance(value, list | tuple) and value and rng.random() < 0.5:
-                return type(value)(rng.choice([value[1:], value[::-1], [*value, *value], [value[0]] * len(value)]))
+                return type(value)(
+                    rng.choice([value[1:], value[::-1], [*value, *value], [value[0]] * len(value)])
+                )
             if rng.random() < 0.2:
-                return at(whole, rng.choice(list(places(whole)) or [()]))  # a part where another belongs
+                return at(
+                    whole, rng.choice(list(places(whole)) or [()])
+                )  # a part where another belongs
             return rng.choice([REMOVED, *junk, *INTEGERS, *FLOATS])
 
         try:
@@ -297,7 +423,13 @@ def as_file(state):
     import skops.io
 
     buffer = io.BytesIO(skops.io.dumps(state))
-    header = {"format": FORMAT, "version": "0", "estimator": "x", "feature_names": None, "notes": {}}
+    header = {
+        "format": FORMAT,
+        "version": "0",
+        "estimator": "x",
+        "feature_names": None,
+        "notes": {},
+    }
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr(HEADER, json.dumps(header))
     return buffer.getvalue()
@@ -350,7 +482,11 @@ def run_case(number, plain, dictionaries, folder):
         finally:
             path.unlink()
     else:
-        state = mutate(copy.deepcopy(rng.choice(dictionaries)), rng, [*JUNK, {CLASS: "array"}, {CLASS: "table"}])
+        state = mutate(
+            copy.deepcopy(rng.choice(dictionaries)),
+            rng,
+            [*JUNK, {CLASS: "array"}, {CLASS: "table"}],
+        )
         try:
             model = from_dict(state)
         except ValueError:
@@ -381,7 +517,9 @@ def run_batch(numbers, run):
                 try:
                     run(number)
                 except BaseException:
-                    print(number, traceback.format_exc().replace("\n", " | "), file=report, flush=True)
+                    print(
+                        number, traceback.format_exc().replace("\n", " | "), file=report, flush=True
+                    )
             report.flush()
             os._exit(0)
     os.close(write)
@@ -401,7 +539,11 @@ def states_checker(folder):
     models = fitted_models()
     plain = [encode(model) for model in models]
     # No dictionary holds the steps of a pipeline.
-    dictionaries = [json.loads(json.dumps(to_dict(model))) for model in models if not isinstance(model, Pipeline)]
+    dictionaries = [
+        json.loads(json.dumps(to_dict(model)))
+        for model in models
+        if not isinstance(model, Pipeline)
+    ]
     for model in models:
         use(model)  # kernels are compiled before the children are made
     return lambda number: run_case(number, plain, dictionaries, folder)
@@ -410,15 +552,23 @@ def states_checker(folder):
 def mutate_booster(booster, rng):
     """The JSON of a booster of which something is changed, mostly in the trees."""
     for _ in range(rng.choice([1, 1, 2])):
-        paths = [path for path in places(booster) if len(path) < 3 or "trees" in path or rng.random() < 0.3]
+        paths = [
+            path
+            for path in places(booster)
+            if len(path) < 3 or "trees" in path or rng.random() < 0.3
+        ]
         path = rng.choice(paths)
 
         def change(value):
             if isinstance(value, list) and value and rng.random() < 0.5:
-                return rng.choice([value[1:], value[::-1], value + value, [value[0]] * len(value), []])
+                return rng.choice(
+                    [value[1:], value[::-1], value + value, [value[0]] * len(value), []]
+                )
             if isinstance(value, str) and rng.random() < 0.5:
                 return str(rng.choice([*INTEGERS, *FLOATS, "[1.0, 2.0]", "[]", "x"]))
-            return rng.choice([REMOVED, *INTEGERS, *INTEGERS, *FLOATS, None, True, "1", [], {}, [0], 10**30])
+            return rng.choice(
+                [REMOVED, *INTEGERS, *INTEGERS, *FLOATS, None, True, "1", [], {}, [0], 10**30]
+            )
 
         booster = replaced(booster, path, change)
         booster = {} if booster is REMOVED else booster
@@ -430,7 +580,11 @@ def boosters_checker():
     from marginwood.xgb import XGBIntervalRegressor
 
     X, y = make_sine(40, 3, random_state=0)
-    kinds = [{}, {"tree_method": "exact", "gamma": 0.2}, {"xgb_params": {"booster": "dart", "rate_drop": 0.5}}]
+    kinds = [
+        {},
+        {"tree_method": "exact", "gamma": 0.2},
+        {"xgb_params": {"booster": "dart", "rate_drop": 0.5}},
+    ]
     states = [to_dict(XGBIntervalRegressor(3, max_depth=3, **kind).fit(X, y)) for kind in kinds]
     boosters = [bytes(state["model"]["booster_"]["content"]["items"]) for state in states]
 
@@ -461,11 +615,14 @@ def boosters_checker():
 def fuzz(first, *, cases=None, hours=None, boosters=False):
     """Try mutations from a case on, so many or so long, in a process of their own.
 
-    Returns what that prints: a line per failure, and in the last line the numbers of cases and of failures.
+    Returns what that prints: a line per failure, and in the last line the numbers of cases and of
+    failures.
     """
     amount = ["--hours", str(hours)] if cases is None else ["--cases", str(cases)]
     words = [sys.executable, __file__, "--first", str(first), *amount, *["--boosters"] * boosters]
-    result = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    result = subprocess.run(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
     return result.stdout
 
 
@@ -477,10 +634,13 @@ def main():
     amount.add_argument("--cases", type=int, default=1000)
     amount.add_argument("--hours", type=float, help="go on for so long instead")
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--boosters", action="store_true", help="boosters of XGBoost instead of states")
+    parser.add_argument(
+        "--boosters", action="store_true", help="boosters of XGBoost instead of states"
+    )
     args = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":
-        # XGBoost in a child would wait for the threads that OpenMP has made in this process: start again without them.
+        # XGBoost in a child would wait for the threads that OpenMP has made in this process: start
+        # again without them.
         os.execve(sys.executable, sys.orig_argv, os.environ | {"OMP_NUM_THREADS": "1"})
     end = None if args.hours is None else time.monotonic() + 3600 * args.hours
     n_cases = n_failures = 0

@@ -14,7 +14,9 @@ FRAME = pd.DataFrame(
         "dose": RNG.uniform(0, 5, 120),
     }
 )
-CENTRE = 3.0 * (FRAME["town"] == "Köln") + 0.1 * FRAME["age"] + np.where(FRAME["dose"] > 2, 4.0, 0.0)
+CENTRE = (
+    3.0 * (FRAME["town"] == "Köln") + 0.1 * FRAME["age"] + np.where(FRAME["dose"] > 2, 4.0, 0.0)
+)
 TARGET = np.column_stack([CENTRE - 0.5, np.where(np.arange(120) % 3, CENTRE + 0.5, np.inf)])
 # Names after the steps, in the order in which the estimator sees them.
 NAMES = ["town_Bonn", "town_Köln", "town_Ulm", "age", "dose"]

@@ -1,7 +1,8 @@
 """The slow, obvious oracle: each definition written out, in exact arithmetic.
 
-Numbers are Python integers and fractions, so equality means equality. Nothing here is shared with the package: a
-cost is a sum over limits, a minimum is the best of every point where it can lie, a split is the best of all splits.
+Numbers are Python integers and fractions, so equality means equality. Nothing here is shared with
+the package: a cost is a sum over limits, a minimum is the best of every point where it can lie, a
+split is the best of all splits.
 """
 
 from fractions import Fraction
@@ -86,9 +87,13 @@ def minimum(limits, loss):
     candidates = list(points)
     if loss == "squared_hinge":
         for left, right in pairwise(points):
-            active = [k for k in limits if (k.breakpoint >= right if k.is_lower else k.breakpoint <= left)]
+            active = [
+                k for k in limits if (k.breakpoint >= right if k.is_lower else k.breakpoint <= left)
+            ]
             if active:
-                vertex = Fraction(sum(k.weight * k.breakpoint for k in active), sum(k.weight for k in active))
+                vertex = Fraction(
+                    sum(k.weight * k.breakpoint for k in active), sum(k.weight for k in active)
+                )
                 if left < vertex < right:
                     candidates.append(vertex)
     costs = {value: cost_at(value, limits, loss) for value in candidates}
@@ -169,7 +174,9 @@ def subsets(column):
     if np.isnan(column).any():
         groups.append(np.isnan(column))
     for size in range(1, len(groups)):
-        for chosen in combinations(groups[:-1], size):  # the last group goes right: the mirror image is the same split
+        for chosen in combinations(
+            groups[:-1], size
+        ):  # the last group goes right: the mirror image is the same split
             yield np.any(chosen, axis=0)
 
 
@@ -177,7 +184,10 @@ def least_cost_of_subsets(column, limits, loss):
     """The least cost of a split of categories; infinite if there is none."""
     costs = [inf]
     for goes_left in subsets(column):
-        sides = [[limit for row in np.flatnonzero(side) for limit in limits[row]] for side in (goes_left, ~goes_left)]
+        sides = [
+            [limit for row in np.flatnonzero(side) for limit in limits[row]]
+            for side in (goes_left, ~goes_left)
+        ]
         costs.append(sum(minimum(side, loss).cost for side in sides))
     return min(costs)
 
@@ -191,7 +201,8 @@ def best_split(columns, limits, loss, parent, min_samples_leaf=1):
             if min(goes_left.sum(), (~goes_left).sum()) < min_samples_leaf:
                 continue
             sides = [
-                [limit for row in np.flatnonzero(side) for limit in limits[row]] for side in (goes_left, ~goes_left)
+                [limit for row in np.flatnonzero(side) for limit in limits[row]]
+                for side in (goes_left, ~goes_left)
             ]
             decrease = parent.cost - sum(minimum(side, loss).cost for side in sides)
             if is_greater(decrease, best.decrease if best else 0, tolerance):
@@ -215,7 +226,9 @@ def grow(
     """Grow a tree by always splitting the leaf with the largest decrease, the oldest of those that tie."""
     X = np.asarray(X, dtype=float)
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    limits = [limits_of(low, high, margin, weight) for (low, high), weight in zip(y, weights, strict=True)]
+    limits = [
+        limits_of(low, high, margin, weight) for (low, high), weight in zip(y, weights, strict=True)
+    ]
     total_weight = sum(exact(weight) for weight in weights)
 
     def new_node(rows, depth):
@@ -224,7 +237,9 @@ def grow(
     def split_of(node):
         if node.depth == max_depth or len(node.rows) < min_samples_split:
             return None
-        split = best_split(X[node.rows].T, [limits[row] for row in node.rows], loss, node.minimum, min_samples_leaf)
+        split = best_split(
+            X[node.rows].T, [limits[row] for row in node.rows], loss, node.minimum, min_samples_leaf
+        )
         if split is None or min_impurity_decrease == 0:
             return split
         excess = split.decrease - exact(min_impurity_decrease) * total_weight
@@ -271,7 +286,9 @@ def places_of(lower, upper, closed):
     """The first and the last place of an interval whose ends belong to it as pandas says; equal ends are a value."""
     if lower == upper:
         return Place(lower, 0), Place(upper, 0)
-    return Place(lower, 0 if closed in ("left", "both") else 1), Place(upper, 0 if closed in ("right", "both") else -1)
+    return Place(lower, 0 if closed in ("left", "both") else 1), Place(
+        upper, 0 if closed in ("right", "both") else -1
+    )
 
 
 def cells_of(rows):

@@ -1,6 +1,7 @@
 """Named hypothesis strategies: interval targets, weights, feature matrices, margins.
 
-Values come from small grids of integers and halves, so ties are everywhere and sums of them are exact in floats.
+Values come from small grids of integers and halves, so ties are everywhere and sums of them are
+exact in floats.
 """
 
 from math import inf, nan
@@ -78,7 +79,9 @@ def _sided_row(ends):
 
 def sided_intervals(min_size=1, max_size=12, largest=6):
     """Intervals of every kind with ends of every side, at least one of them with a limit."""
-    rows = st.lists(_sided_row(st.integers(-largest, largest)), min_size=min_size, max_size=max_size)
+    rows = st.lists(
+        _sided_row(st.integers(-largest, largest)), min_size=min_size, max_size=max_size
+    )
     columns = rows.map(lambda drawn: SidedIntervals(*map(np.array, zip(*drawn, strict=True))))
     return columns.filter(lambda rows: (np.isfinite(rows.lower) | np.isfinite(rows.upper)).any())
 
@@ -119,7 +122,9 @@ def _columns(n):
 def feature_matrices(n, max_features=3):
     """Columns of few distinct values, of NaN and infinities among numbers, of distinct values, of one value only."""
     columns = st.lists(_columns(n), min_size=1, max_size=max_features)
-    return columns.map(lambda drawn: np.ascontiguousarray(np.array(drawn, dtype=float).reshape(-1, n).T))
+    return columns.map(
+        lambda drawn: np.ascontiguousarray(np.array(drawn, dtype=float).reshape(-1, n).T)
+    )
 
 
 class TreeProblem(NamedTuple):
@@ -151,7 +156,11 @@ def _scattered_problems(draw, weights):
     """Rows from a seed: they shrink less well than drawn ones, and grow trees of more nodes."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, n_features = draw(st.integers(8, 24)), draw(st.integers(1, 3))
-    values = np.array(draw(st.sampled_from([[0.0, 1.0, 2.0, 3.0], [-inf, -1.0, 0.5, inf, nan], [*range(50), nan]])))
+    values = np.array(
+        draw(
+            st.sampled_from([[0.0, 1.0, 2.0, 3.0], [-inf, -1.0, 0.5, inf, nan], [*range(50), nan]])
+        )
+    )
     X = rng.choice(values, size=(n, n_features))
     y = np.sort(rng.integers(-6, 7, size=(n, 2)).astype(float), axis=1)
     kind = rng.integers(6, size=n)
@@ -186,7 +195,8 @@ def crossing_order(n_cluster, n_far):
     cluster = np.arange(n_cluster) - n_cluster // 2
     is_lower = np.arange(n_cluster) % 2 == 0
     y = np.column_stack([np.where(is_lower, cluster, -inf), np.where(is_lower, inf, cluster)])
-    # The sum of the far limits alternates between +reach and -reach: beyond the cluster even as a mean over all limits.
+    # The sum of the far limits alternates between +reach and -reach: beyond the cluster even as a
+    # mean over all limits.
     reach = 2.0 * n_cluster * (n_cluster + n_far)
     far = np.tile([[2 * reach, inf], [-inf, -2 * reach]], (n_far // 2 + 1, 1))[:n_far]
     far[0, 0] = reach

@@ -48,7 +48,9 @@ def assert_same_tree(tree, other):
     for field in ("children_left", "feature", "threshold"):
         np.testing.assert_array_equal(getattr(tree.tree_, field), getattr(other.tree_, field))
     for field in ("value", "value_low", "value_high"):
-        np.testing.assert_allclose(getattr(tree.tree_, field), getattr(other.tree_, field), rtol=1e-12)
+        np.testing.assert_allclose(
+            getattr(tree.tree_, field), getattr(other.tree_, field), rtol=1e-12
+        )
 
 
 @both_losses
@@ -111,10 +113,13 @@ def test_the_largest_limits_are_fitted_and_scored(loss):
 def test_a_search_scores_targets_of_every_unit_alike(exponent):
     X, y = wave()
     search, same = (
-        MaxMarginIntervalTreeCV(cv=3, selection="1se").fit(X, target) for target in (y, np.ldexp(y, exponent))
+        MaxMarginIntervalTreeCV(cv=3, selection="1se").fit(X, target)
+        for target in (y, np.ldexp(y, exponent))
     )
     for name in ("mean_test_score", "std_test_score"):
-        np.testing.assert_allclose(np.ldexp(same.cv_results_[name], -2 * exponent), search.cv_results_[name], rtol=1e-9)
+        np.testing.assert_allclose(
+            np.ldexp(same.cv_results_[name], -2 * exponent), search.cv_results_[name], rtol=1e-9
+        )
     np.testing.assert_allclose(np.ldexp(same.predict(X), -exponent), search.predict(X), rtol=1e-9)
 
 
@@ -178,12 +183,16 @@ def test_an_end_too_far_to_matter_splits_as_an_open_end(loss, far):
     far_ends = fitted(loss, X, np.clip(y, -far, far), max_depth=4, min_samples_leaf=10)
     assert open_ends.get_n_leaves() > 8
     np.testing.assert_array_equal(far_ends.tree_.threshold, open_ends.tree_.threshold)
-    np.testing.assert_allclose(far_ends.tree_.impurity, open_ends.tree_.impurity, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        far_ends.tree_.impurity, open_ends.tree_.impurity, rtol=1e-9, atol=1e-12
+    )
 
 
 @both_losses
 @pytest.mark.parametrize("far", [1e9, 1e30])
-@pytest.mark.parametrize("ends", [crossing_order(20, 30), np.array([[0.0, inf], [1.0, inf], [5.0, inf], [1.0, 3.0]])])
+@pytest.mark.parametrize(
+    "ends", [crossing_order(20, 30), np.array([[0.0, inf], [1.0, inf], [5.0, inf], [1.0, 3.0]])]
+)
 def test_an_end_too_far_to_matter_changes_no_prefix(loss, far, ends):
     ends = np.vstack([np.tile([-inf, inf], (3, 1)), ends])
     open_costs = optimal_costs(*ends.T, loss=loss).costs
@@ -219,7 +228,16 @@ def as_read_only(array):
         lambda array: array.astype(np.longdouble),
         lambda array: array.tolist(),
     ],
-    ids=["read-only", "fortran", "strided", "reversed twice", "object", "big endian", "long double", "list"],
+    ids=[
+        "read-only",
+        "fortran",
+        "strided",
+        "reversed twice",
+        "object",
+        "big endian",
+        "long double",
+        "list",
+    ],
 )
 def test_the_container_changes_nothing(loss, convert):
     X, y = wave()
@@ -255,7 +273,9 @@ def test_columns_that_cannot_be_split_are_passed_over(loss):
     useless = [np.full(len(y), value) for value in (nan, inf, -inf, 0.0)]
     tree = fitted(loss, np.column_stack([*useless, X]), y)
     assert set(tree.tree_.feature[tree.tree_.children_left != -1]) <= {4, 5}
-    np.testing.assert_array_equal(tree.predict(np.column_stack([*useless, X])), fitted(loss, X, y).predict(X))
+    np.testing.assert_array_equal(
+        tree.predict(np.column_stack([*useless, X])), fitted(loss, X, y).predict(X)
+    )
 
 
 @both_losses
@@ -378,7 +398,9 @@ def test_prefixes_of_the_largest_limits_and_weights_are_priced(loss):
     costs, values, _ = optimal_costs([-1e150, 1e150], [-1e150, 1e150], loss=loss)
     np.testing.assert_allclose(costs, [0.0, 2e150 if loss == "linear_hinge" else 2e300])
     assert values.tolist() == [-1e150, 0.0]
-    costs, values, _ = optimal_costs([0.0, 1.0], [0.0, 1.0], loss=loss, sample_weight=[1e307, 1e307])
+    costs, values, _ = optimal_costs(
+        [0.0, 1.0], [0.0, 1.0], loss=loss, sample_weight=[1e307, 1e307]
+    )
     np.testing.assert_allclose(costs, [0.0, 1e307 if loss == "linear_hinge" else 5e306])
     assert values.tolist() == [0.0, 0.5]
 
@@ -387,7 +409,13 @@ def test_prefixes_of_the_largest_limits_and_weights_are_priced(loss):
 def test_a_light_row_far_away_is_split_off_by_the_lowest_of_equal_features(share):
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        X, values, weights = rng.normal(size=(300, 3)), rng.normal(size=300), rng.uniform(0.1, 1.0, size=300)
+        X, values, weights = (
+            rng.normal(size=(300, 3)),
+            rng.normal(size=300),
+            rng.uniform(0.1, 1.0, size=300),
+        )
         X[0], values[0], weights[0] = 10.0, -1 / share, share * weights.sum()
-        tree = fitted("squared_hinge", X, np.repeat(values[:, None], 2, axis=1), weights, max_depth=1)
+        tree = fitted(
+            "squared_hinge", X, np.repeat(values[:, None], 2, axis=1), weights, max_depth=1
+        )
         assert (tree.tree_.feature[0], tree.tree_.n_node_samples[2]) == (0, 1)

@@ -37,7 +37,9 @@ def check_values(tree, X, y, weight):
             rows = members[child] & (weight > 0)
             intervals = np.vstack([y[rows], [anchor, anchor]])
             weights = np.append(weight[rows], tree.anchor)
-            best = optimal_constant(intervals, loss=tree.loss, margin=tree.margin, sample_weight=weights)
+            best = optimal_constant(
+                intervals, loss=tree.loss, margin=tree.margin, sample_weight=weights
+            )
             nearest = np.clip(anchor, best.low, best.high)
             assert nodes["value"][child] == pytest.approx(nearest, rel=1e-9, abs=1e-9)
 
@@ -107,7 +109,9 @@ def test_pruned_trees_keep_the_values_of_the_whole_one():
 def test_neither_an_offset_nor_a_unit_matters(unit):
     tree = MaxMarginIntervalTree(anchor=1.0, max_depth=4).fit(X, Y)
     other = MaxMarginIntervalTree(anchor=1.0, max_depth=4).fit(X, unit * Y)
-    np.testing.assert_allclose(other.predict(X), unit * tree.predict(X), rtol=1e-9, atol=unit * 1e-9)
+    np.testing.assert_allclose(
+        other.predict(X), unit * tree.predict(X), rtol=1e-9, atol=unit * 1e-9
+    )
 
 
 @pytest.mark.parametrize("cls", [MaxMarginIntervalForest, MaxMarginIntervalBoosting])
@@ -150,7 +154,9 @@ def tables(model):
 )
 def test_without_an_anchor_nothing_touches_the_values_that_growing_gave(model, loss, monkeypatch):
     is_search = isinstance(model, MaxMarginIntervalTreeCV)
-    model = clone(model).set_params(**({"losses": loss} if is_search else {"loss": loss, "anchor": 0.0}))
+    model = clone(model).set_params(
+        **({"losses": loss} if is_search else {"loss": loss, "anchor": 0.0})
+    )
     before = tables(model.fit(X, Y))
 
     def fail(*_):

@@ -26,7 +26,9 @@ MODELS = small_models()
 
 def with_parameter(name):
     """Names of the models that have a parameter."""
-    return [model for model, estimator in MODELS.items() if name in estimator.get_params(deep=False)]
+    return [
+        model for model, estimator in MODELS.items() if name in estimator.get_params(deep=False)
+    ]
 
 
 def fit_tree(y):
@@ -52,7 +54,9 @@ def test_a_warning_about_open_rows_points_at_the_line_that_called_the_package(us
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize(("texts", "row", "text"), [(["u", "v"], 0, "u"), ([None, "v"], 1, "v"), (["1", "v"], 1, "v")])
+@pytest.mark.parametrize(
+    ("texts", "row", "text"), [(["u", "v"], 0, "u"), ([None, "v"], 1, "v"), (["1", "v"], 1, "v")]
+)
 def test_a_column_of_text_is_named_with_its_first_text(library, texts, row, text):
     frame = pytest.importorskip(library).DataFrame({"dose": ["1", "2"], "city": texts})
     found = rf"text in column 'city' \(first: row {row}, value '{text}'\)"
@@ -64,12 +68,16 @@ def test_a_column_of_text_is_named_with_its_first_text(library, texts, row, text
 def test_text_beside_missing_text_is_found():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"city": pd.array([None, "v"], dtype="string")})
-    with pytest.raises(ValueError, match=r"X: expected numbers, got text in column 'city' \(first: row 1"):
+    with pytest.raises(
+        ValueError, match=r"X: expected numbers, got text in column 'city' \(first: row 1"
+    ):
         marginwood.MaxMarginIntervalTree().fit(frame, [1.0, 2.0])
 
 
 def test_text_in_a_list_is_named_by_the_number_of_its_column():
-    with pytest.raises(ValueError, match=r"X: expected numbers, got text in column 1 \(first: row 1, value 'u'\)"):
+    with pytest.raises(
+        ValueError, match=r"X: expected numbers, got text in column 1 \(first: row 1, value 'u'\)"
+    ):
         marginwood.MaxMarginIntervalTree().fit([[1, 2], [3, "u"]], [1.0, 2.0])
 
 
@@ -151,9 +159,15 @@ def test_what_is_masked_is_missing():
 @pytest.mark.parametrize("library", [None, "pandas", "polars"])
 def test_dates_are_not_numbers(library):
     days = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[ms]")
-    frame = days[:, np.newaxis] if library is None else pytest.importorskip(library).DataFrame({"day": days})
+    frame = (
+        days[:, np.newaxis]
+        if library is None
+        else pytest.importorskip(library).DataFrame({"day": days})
+    )
     where = "" if library is None else " in column 'day'"
-    with pytest.raises(TypeError, match=f"X: expected numbers, got dates or durations{where}. Make them numbers"):
+    with pytest.raises(
+        TypeError, match=f"X: expected numbers, got dates or durations{where}. Make them numbers"
+    ):
         marginwood.MaxMarginIntervalTree().fit(frame, [0.0, 0.0, 10.0, 10.0])
 
 
@@ -162,19 +176,26 @@ def test_a_margin_may_be_a_number_of_any_type(name):
     model = clone(MODELS[name])
     expected = model.set_params(margin=0.25).fit(X, y).predict(X)
     for margin in (Fraction(1, 4), np.float32(0.25)):
-        np.testing.assert_array_equal(model.set_params(margin=margin).fit(X, y).predict(X), expected)
+        np.testing.assert_array_equal(
+            model.set_params(margin=margin).fit(X, y).predict(X), expected
+        )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_series_is_no_table_of_features(library):
-    with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array|Expected a 2-dimensional container"):
+    with pytest.raises(
+        ValueError, match=r"Expected 2D array, got 1D array|Expected a 2-dimensional container"
+    ):
         marginwood.MaxMarginIntervalTree().fit(pytest.importorskip(library).Series(X[:, 0]), y)
 
 
-@pytest.mark.parametrize("name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting"])
+@pytest.mark.parametrize(
+    "name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting"]
+)
 def test_trees_say_what_to_do_with_sparse_features(name):
     message = (
-        rf"X: {name} expected a dense array, got a sparse matrix\. Pass X\.toarray\(\) .* or use L1Int.* or XGBInterval"
+        rf"X: {name} expected a dense array, got a sparse matrix\. Pass X\.toarray\(\) .* "
+        "or use L1Int.* or XGBInterval"
     )
     for kind in (sparse.csr_matrix, sparse.csc_array):
         with pytest.raises(TypeError, match=message):
@@ -184,8 +205,12 @@ def test_trees_say_what_to_do_with_sparse_features(name):
 HOLDERS = {
     "cross-fitted": partial(marginwood.CrossFittedIntervalRegressor, cv=3),
     "distributional": partial(marginwood.DistributionalIntervalRegressor, cv=3),
-    "super learner": lambda inner: marginwood.IntervalSuperLearner([("inner", inner)], cv=3, random_state=0),
-    "conformal": partial(marginwood.ConformalIntervalRegressor, confidence_level=0.8, cv=3, random_state=0),
+    "super learner": lambda inner: marginwood.IntervalSuperLearner(
+        [("inner", inner)], cv=3, random_state=0
+    ),
+    "conformal": partial(
+        marginwood.ConformalIntervalRegressor, confidence_level=0.8, cv=3, random_state=0
+    ),
     "boosting": lambda inner: marginwood.MaxMarginIntervalBoosting(3, init=inner, random_state=0),
     "transformed": partial(marginwood.TransformedIntervalRegressor, func="arcsinh"),
 }
@@ -204,7 +229,9 @@ class IntervalMiddle(RegressorMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-@pytest.mark.parametrize("inner", [Ridge(), make_pipeline(StandardScaler(), GridSearchCV(Ridge(), {"alpha": [1, 2]}))])
+@pytest.mark.parametrize(
+    "inner", [Ridge(), make_pipeline(StandardScaler(), GridSearchCV(Ridge(), {"alpha": [1, 2]}))]
+)
 def test_a_regressor_of_scikit_learn_learns_exact_labels(holder, inner):
     model = HOLDERS[holder](inner).fit(X, X[:, 0])
     assert model.predict(X).shape == (len(X),)
@@ -215,7 +242,9 @@ def test_a_regressor_of_scikit_learn_learns_exact_labels(holder, inner):
 def test_a_regressor_of_scikit_learn_refuses_intervals(holder):
     ends = np.column_stack([X[:, 0], X[:, 0]])
     ends[7, 1] += 1
-    with pytest.raises(ValueError, match=r"Ridge expected exact labels, got intervals in 1 of \d+ rows.*L1Interval"):
+    with pytest.raises(
+        ValueError, match=r"Ridge expected exact labels, got intervals in 1 of \d+ rows.*L1Interval"
+    ):
         HOLDERS[holder](Ridge()).fit(X, ends)
 
 

@@ -12,8 +12,8 @@ from benchmarks.paper.table import Piece, Table, fingerprint
 
 from marginwood.datasets import make_sine
 
-# Table 6 of Demsar (2006): AUC of four variants of C4.5 on 14 data sets. Its ranks tell apart two values that are
-# printed alike, hence 0.97501.
+# Table 6 of Demsar (2006): AUC of four variants of C4.5 on 14 data sets. Its ranks tell apart two
+# values that are printed alike, hence 0.97501.
 DEMSAR = np.array(
     [
         [0.763, 0.768, 0.771, 0.798],
@@ -36,12 +36,17 @@ DEMSAR = np.array(
 
 def test_ranks_and_tests_are_those_of_the_textbook_example():
     errors = 1 - DEMSAR
-    np.testing.assert_allclose(statistics.average_ranks(errors), [3.143, 2.000, 2.893, 1.964], atol=5e-4)
-    # Demsar's statistic, 9.28, does not correct for ties; this one does, which divides by at most 1.
+    np.testing.assert_allclose(
+        statistics.average_ranks(errors), [3.143, 2.000, 2.893, 1.964], atol=5e-4
+    )
+    # Demsar's statistic, 9.28, does not correct for ties; this one does, which divides by at most
+    # 1.
     corrected = statistics.friedman(errors)
     assert 9.28 < corrected.statistic < 9.28 * 1.15
     assert corrected.pvalue < 0.05
-    assert statistics.critical_difference(4, 14) == pytest.approx(2.569 * np.sqrt(4 * 5 / (6 * 14)), abs=2e-3)
+    assert statistics.critical_difference(4, 14) == pytest.approx(
+        2.569 * np.sqrt(4 * 5 / (6 * 14)), abs=2e-3
+    )
 
 
 def test_wilcoxons_test_is_that_of_the_textbook_example():
@@ -126,7 +131,11 @@ def test_a_file_of_other_columns_is_refused_and_kept(table):
 
 def test_every_method_has_settings_that_print_the_same_in_every_process():
     assert not any(" at 0x" in repr(method.settings) for method in METHODS.values())
-    assert all(METHODS[name].settings != method.settings for name, method in quick_methods().items() if method.settings)
+    assert all(
+        METHODS[name].settings != method.settings
+        for name, method in quick_methods().items()
+        if method.settings
+    )
 
 
 def small_set():
@@ -162,7 +171,10 @@ def test_a_method_that_fails_is_recorded_with_its_reason_and_ranks_last(tmp_path
     lines = list(table.read(pieces).values())
     failures = [line for line in lines if line["method"] == "diverges"]
     assert len(failures) == 6
-    assert all(line["mse"] == "inf" and line["note"].startswith("failed: ValueError: y_pred") for line in failures)
+    assert all(
+        line["mse"] == "inf" and line["note"].startswith("failed: ValueError: y_pred")
+        for line in failures
+    )
     report.write(lines, tmp_path)
     assert "critical difference" in capsys.readouterr().out
     with (tmp_path / "summary.csv").open(newline="") as file:
@@ -174,7 +186,13 @@ def test_data_sets_that_are_not_complete_are_left_out_of_comparisons():
     def line(name, method, fold):
         return {"data set": name, "method": method, "fold": fold, "mse": "1.0"}
 
-    lines = [line("a", "x", 1), line("a", "x", 2), line("a", "y", 1), line("b", "x", 1), line("b", "y", 1)]
+    lines = [
+        line("a", "x", 1),
+        line("a", "x", 2),
+        line("a", "y", 1),
+        line("b", "x", 1),
+        line("b", "y", 1),
+    ]
     assert accuracy.by_data_set(lines)[0] == ["b"]
 
 
@@ -187,13 +205,16 @@ def test_the_linear_hinge_moves_at_most_once_per_limit_and_the_crossing_order_cr
     assert max(float(line["max"]) for line in lines if line["loss"] == "linear_hinge") <= 1
     pieces = moves.solver_pieces([small_set()], sizes=(1000,), repeats=1)
     outcomes = {piece.key[:2]: piece.function(*piece.arguments) for piece in pieces}
-    assert outcomes["crossing", "squared_hinge"][1] > 100 > 10 > outcomes["drawn", "squared_hinge"][1]
+    assert (
+        outcomes["crossing", "squared_hinge"][1] > 100 > 10 > outcomes["drawn", "squared_hinge"][1]
+    )
 
 
 def test_the_sine_is_learned_by_a_tree_and_not_by_the_line():
     methods = quick_methods()
     tree, line = (
-        functions.fit_function("simulated.sin", *methods[name][1:]) for name in ("Interval-CART", "L1-Linear")
+        functions.fit_function("simulated.sin", *methods[name][1:])
+        for name in ("Interval-CART", "L1-Linear")
     )
     assert tree[0] < 0.25 * line[0]
     assert len(json.loads(tree[1])) == functions.N_SHOWN
@@ -221,7 +242,11 @@ def test_a_directory_without_data_is_refused(tmp_path):
 def test_growth_counts_moves_and_fits_an_exponent(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(growth, "SIZES", (100, 300, 1000))
     growth.main(["--out", str(tmp_path), "--largest", "1000"])
-    rows = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
+    rows = [
+        line.split("|")[1:-1]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("| ")
+    ][2:]
     assert len(rows) == len(growth.LOSSES) * len(growth.FAMILIES)
     for loss, _, moves_per_limit, exponent, error in rows:
         assert 0 < float(moves_per_limit) < 2
@@ -234,7 +259,8 @@ def test_growth_counts_moves_and_fits_an_exponent(tmp_path, capsys, monkeypatch)
 
 def test_a_power_law_is_fitted_as_it_is():
     lines = [
-        {"loss": "linear_hinge", "family": "normal", "n": str(n), "mean": repr(0.5 * n**0.25)} for n in (10, 100, 1000)
+        {"loss": "linear_hinge", "family": "normal", "n": str(n), "mean": repr(0.5 * n**0.25)}
+        for n in (10, 100, 1000)
     ]
     ((loss, family, last, slope, error),) = growth.fits(lines)
     assert (loss, family) == ("linear_hinge", "normal")

@@ -12,7 +12,9 @@ from marginwood.datasets import make_linear
 
 
 def n_threads():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +48,8 @@ def test_threads_of_the_package_have_one_each():
 
 
 @pytest.mark.parametrize(
-    "model", [CensoredLinearRegression(), KernelIntervalRegression(random_state=0), L1IntervalRegression()]
+    "model",
+    [CensoredLinearRegression(), KernelIntervalRegression(random_state=0), L1IntervalRegression()],
 )
 def test_the_bits_of_a_model_do_not_depend_on_threads_of_the_blas(model):
     X, y = make_linear(400, random_state=0)

@@ -32,7 +32,9 @@ from marginwood.datasets import make_absolute, make_linear, make_sine
 from marginwood.export import to_sql
 from marginwood.losses import hinge_loss, optimal_constant
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*carry no information about the target:UserWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*carry no information about the target:UserWarning"
+)
 
 DRAWN = "a weighted row is drawn once, a repeated one several times"
 # Setting -> check -> why it cannot pass.
@@ -50,20 +52,38 @@ weights = rng.uniform(0.5, 2.0, len(X))
 
 def plain(n_estimators=100, **parameters):
     """A booster of all stages on all rows, without a margin unless one is given."""
-    parameters = {"margin": 0.0, "learning_rate": 0.1, "subsample": 1.0, "n_iter_no_change": None} | parameters
+    parameters = {
+        "margin": 0.0,
+        "learning_rate": 0.1,
+        "subsample": 1.0,
+        "n_iter_no_change": None,
+    } | parameters
     return MaxMarginIntervalBoosting(n_estimators, **parameters)
 
 
 @given(strategies.tree_problems(), strategies.losses, strategies.margins)
-def test_one_stage_without_shrinkage_is_the_constant_plus_the_tree_on_what_it_leaves(problem, loss, margin):
+def test_one_stage_without_shrinkage_is_the_constant_plus_the_tree_on_what_it_leaves(
+    problem, loss, margin
+):
     parameters = {"loss": loss, "margin": margin, "max_depth": 3}
     model = plain(1, learning_rate=1.0, **parameters).fit(*problem)
-    constant = optimal_constant(problem.y, loss=loss, margin=margin, sample_weight=problem.sample_weight).value
-    tree = MaxMarginIntervalTree(**parameters).fit(problem.X, problem.y - constant, problem.sample_weight)
-    np.testing.assert_allclose(model.predict(problem.X), constant + tree.predict(problem.X), rtol=1e-9, atol=1e-9)
+    constant = optimal_constant(
+        problem.y, loss=loss, margin=margin, sample_weight=problem.sample_weight
+    ).value
+    tree = MaxMarginIntervalTree(**parameters).fit(
+        problem.X, problem.y - constant, problem.sample_weight
+    )
+    np.testing.assert_allclose(
+        model.predict(problem.X), constant + tree.predict(problem.X), rtol=1e-9, atol=1e-9
+    )
 
 
-@given(strategies.tree_problems(), strategies.losses, strategies.margins, st.sampled_from([0.1, 0.7, 1.0]))
+@given(
+    strategies.tree_problems(),
+    strategies.losses,
+    strategies.margins,
+    st.sampled_from([0.1, 0.7, 1.0]),
+)
 def test_no_stage_raises_the_training_loss(problem, loss, margin, learning_rate):
     model = plain(8, loss=loss, margin=margin, learning_rate=learning_rate).fit(*problem)
     start = hinge_loss(problem.y, model.init_, loss=loss, margin=margin)
@@ -86,7 +106,9 @@ def test_the_last_staged_prediction_is_the_prediction_and_the_sum_of_all_trees()
     stages = list(model.staged_predict(X))
     assert len(stages) == model.n_estimators_ == len(model.estimators_) == 9
     np.testing.assert_array_equal(stages[-1], model.predict(X))
-    np.testing.assert_allclose(model.init_ + sum(tree.predict(X) for tree in model.estimators_), stages[-1])
+    np.testing.assert_allclose(
+        model.init_ + sum(tree.predict(X) for tree in model.estimators_), stages[-1]
+    )
     leaves = model.apply(X)
     np.testing.assert_array_equal(leaves[:, 4], model.estimators_[4].apply(X))
 
@@ -97,7 +119,9 @@ def test_more_rows_than_a_block_are_predicted_as_one_by_one():
     np.testing.assert_array_equal(model.predict(many), np.tile(model.predict(X), 40))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"subsample": 0.6}, {"max_features": 2}, {"n_iter_no_change": 3}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"subsample": 0.6}, {"max_features": 2}, {"n_iter_no_change": 3}]
+)
 @pytest.mark.parametrize("random_state", [0, None])
 def test_a_warm_start_goes_on_where_it_stopped(parameters, random_state):
     model = plain(4, warm_start=True, random_state=random_state, **parameters).fit(X, y)
@@ -140,7 +164,9 @@ def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(monkeypatch, warm_
 
 @pytest.mark.parametrize("learning_rate", [30.0, 1e200, 1.7e308])
 def test_a_learning_rate_that_overflows_is_refused(learning_rate):
-    with pytest.raises(ValueError, match="learning_rate: the predictions of the stages grow without bound"):
+    with pytest.raises(
+        ValueError, match="learning_rate: the predictions of the stages grow without bound"
+    ):
         plain(500, learning_rate=learning_rate).fit(X, y)
 
 
@@ -150,7 +176,9 @@ def test_early_stopping_keeps_the_stages_up_to_the_best_one():
     scores = model.validation_score_
     assert len(scores) < 300
     assert model.n_estimators_ == len(model.estimators_) == np.argmin(scores) + 1 == len(scores) - 5
-    np.testing.assert_allclose(scores.min(), hinge_loss(y[80:], model.predict(X[80:]), margin=0.5).mean())
+    np.testing.assert_allclose(
+        scores.min(), hinge_loss(y[80:], model.predict(X[80:]), margin=0.5).mean()
+    )
 
 
 def test_validation_rows_are_held_out_and_weighted():
@@ -174,7 +202,9 @@ def test_rows_of_weight_zero_count_as_absent_and_weight_two_as_twice(problem, lo
     if not np.isfinite(problem.y[counts > 0]).any():
         return
     model = plain(3, loss=loss, margin=margin)
-    repeated = clone(model).fit(np.repeat(problem.X, counts, axis=0), np.repeat(problem.y, counts, axis=0))
+    repeated = clone(model).fit(
+        np.repeat(problem.X, counts, axis=0), np.repeat(problem.y, counts, axis=0)
+    )
     model.fit(problem.X, problem.y, counts)
     np.testing.assert_allclose(repeated.train_score_, model.train_score_, rtol=1e-7, atol=1e-9)
 
@@ -264,7 +294,9 @@ def test_rows_that_say_nothing_are_not_held_out():
     model = plain(2, n_iter_no_change=1)
     for seed in range(10):
         assert model.set_params(random_state=seed).fit(X[:40], target).validation_score_[0] > 0
-    assert len(model.fit(X[:2], target[:2]).validation_score_) == 0  # the only row that says something is kept
+    assert (
+        len(model.fit(X[:2], target[:2]).validation_score_) == 0
+    )  # the only row that says something is kept
 
 
 @parametrize_with_checks(
@@ -300,7 +332,9 @@ def test_intervals_that_round_to_points_in_the_residuals_keep_their_margin():
 
 def test_the_margin_is_a_quarter_of_the_distance_between_quartiles():
     targets = np.column_stack([np.arange(101.0), np.full(101, inf)])
-    model = MaxMarginIntervalBoosting(3, random_state=0, n_iter_no_change=None).fit(np.arange(101.0)[:, None], targets)
+    model = MaxMarginIntervalBoosting(3, random_state=0, n_iter_no_change=None).fit(
+        np.arange(101.0)[:, None], targets
+    )
     assert model.margin_ == 12.5
     assert model.estimators_[0].margin == 12.5
     given = MaxMarginIntervalBoosting(3, margin=12.5, random_state=0, n_iter_no_change=None)
@@ -324,9 +358,13 @@ def test_stages_learn_what_the_first_model_leaves_open():
     first = clone(linear).fit(X, y, weights)
     np.testing.assert_array_equal(model.init_.coef_, first.coef_)
     assert not hasattr(linear, "coef_")
-    tree = MaxMarginIntervalTree(margin=0.1, max_depth=3).fit(X, y - first.predict(X)[:, None], weights)
+    tree = MaxMarginIntervalTree(margin=0.1, max_depth=3).fit(
+        X, y - first.predict(X)[:, None], weights
+    )
     (stage, *_) = model.staged_predict(X)
-    np.testing.assert_allclose(stage, first.predict(X) + 0.1 * tree.predict(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        stage, first.predict(X) + 0.1 * tree.predict(X), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_a_constant_as_first_model_is_the_default():
@@ -339,12 +377,16 @@ def test_a_line_is_learned_better_with_a_linear_first_model():
     features, targets = make_linear(random_state=0)
     fresh, hidden = make_linear(random_state=1)
     usual = MaxMarginIntervalBoosting(random_state=0).fit(features, targets)
-    linear = MaxMarginIntervalBoosting(random_state=0, init=L1IntervalRegressionCV(n_alphas=20)).fit(features, targets)
+    linear = MaxMarginIntervalBoosting(
+        random_state=0, init=L1IntervalRegressionCV(n_alphas=20)
+    ).fit(features, targets)
     assert linear.score(fresh, hidden) > usual.score(fresh, hidden)
 
 
 def test_a_first_model_goes_on_in_a_warm_start_and_survives_a_file(tmp_path):
-    model = plain(3, init=L1IntervalRegression(alpha=0.01), warm_start=True, random_state=0).fit(X, y)
+    model = plain(3, init=L1IntervalRegression(alpha=0.01), warm_start=True, random_state=0).fit(
+        X, y
+    )
     first = model.init_
     model.set_params(n_estimators=6).fit(X, y)
     assert model.init_ is first
@@ -371,8 +413,12 @@ def test_a_model_before_the_trees_is_not_exported_as_trees():
         to_sql(model)
 
 
-@pytest.mark.parametrize("init", ["linear", L1IntervalRegression, 0.0], ids=["a name", "a class", "a number"])
+@pytest.mark.parametrize(
+    "init", ["linear", L1IntervalRegression, 0.0], ids=["a name", "a class", "a number"]
+)
 @pytest.mark.parametrize("kind", [MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV])
 def test_an_init_that_is_no_model_is_refused_by_name(kind, init):
-    with pytest.raises(TypeError, match="init: expected an estimator with fit and predict or None, got"):
+    with pytest.raises(
+        TypeError, match="init: expected an estimator with fit and predict or None, got"
+    ):
         kind(5, init=init).fit(X, y)

@@ -11,7 +11,12 @@ from math import inf
 
 import numpy as np
 
-from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree, optimal_costs
+from marginwood import (
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    optimal_costs,
+)
 from marginwood.distributions import turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
 from strategies import LOSSES
@@ -21,15 +26,26 @@ N_PROBLEMS = 500
 
 def random_problem(rng):
     """Features with ties and missing values, intervals of every kind at any offset and unit, weights of any size."""
-    n, p = rng.choice([2, 5, 20, 63, 64, 65, 130, 300, rng.integers(4090, 4100)]), rng.integers(1, 5)
-    X = rng.normal(size=(n, p)) if rng.random() < 0.5 else rng.integers(0, rng.choice([2, 5, 40]), (n, p)).astype(float)
+    n, p = (
+        rng.choice([2, 5, 20, 63, 64, 65, 130, 300, rng.integers(4090, 4100)]),
+        rng.integers(1, 5),
+    )
+    X = (
+        rng.normal(size=(n, p))
+        if rng.random() < 0.5
+        else rng.integers(0, rng.choice([2, 5, 40]), (n, p)).astype(float)
+    )
     X[rng.random((n, p)) < rng.choice([0.0, 0.05, 0.5])] = np.nan
     half = rng.exponential(size=n) * rng.choice([0.0, 0.1, 1.0, 5.0])
-    y = (rng.normal(size=n) + np.nan_to_num(X[:, 0]) * rng.choice([0, 1, 3]))[:, None] + np.column_stack([-half, half])
+    y = (rng.normal(size=n) + np.nan_to_num(X[:, 0]) * rng.choice([0, 1, 3]))[
+        :, None
+    ] + np.column_stack([-half, half])
     y = np.round(y) if rng.random() < 0.3 else y
     y[1:][rng.random(n - 1) < rng.choice([0.0, 0.3, 0.9]), 0] = -inf
     y[1:][rng.random(n - 1) < rng.choice([0.0, 0.3, 0.9]), 1] = inf
-    weights = rng.exponential(size=n) * 10.0 ** rng.integers(-8, 8) if rng.random() < 0.5 else np.ones(n)
+    weights = (
+        rng.exponential(size=n) * 10.0 ** rng.integers(-8, 8) if rng.random() < 0.5 else np.ones(n)
+    )
     return X, y * rng.choice([1.0, 1e-8, 1e12]) + rng.choice([0.0, 1e6]), weights
 
 
@@ -75,7 +91,9 @@ def check_case(seed):
 
 def test_no_kernel_leaves_its_arrays():
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1"}
-    run = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, __file__], env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stderr
 
 

@@ -40,7 +40,9 @@ def test_shares_of_incomes_are_those_of_counting():
 
 def test_a_forest_of_brackets_has_quantiles_inside_of_them():
     voters = load_incomes()
-    forest = MaxMarginIntervalForest(30, min_samples_leaf=20, random_state=0).fit(voters.X, voters.y)
+    forest = MaxMarginIntervalForest(30, min_samples_leaf=20, random_state=0).fit(
+        voters.X, voters.y
+    )
     quantiles = forest.predict_quantile(voters.X[:50], [0.1, 0.5, 0.9])
     edges = np.unique(voters.y.round())
     assert np.isin(quantiles.round(6), edges).mean() < 0.1
@@ -71,7 +73,8 @@ def test_medians_of_values_in_brackets_are_near_the_values():
     )
     errors = {}
     for closed, shift in (("right", 0.0), ("left", 0.0), ("right", 1e-6)):
-        # An upper end that is moved by much more than a bit keeps brackets apart, whatever reads them.
+        # An upper end that is moved by much more than a bit keeps brackets apart, whatever reads
+        # them.
         y = make_intervals(lower, lower + 5 - shift, closed=closed)
         for name, model in (("forest", forest), ("pool", pool)):
             median = clone(model).fit(X, y).predict_quantile(new, 0.5)
@@ -90,7 +93,9 @@ def test_events_come_before_censorings_in_units_of_a_transformed_target():
     literal = model.regressor_.predict_distribution(women.X[:20])
     days = np.unique(women.y[:, 0])
     for bound in ("lower", "upper"):
-        np.testing.assert_array_equal(curves.sf(days, bound=bound), literal.sf(np.log(days), bound=bound))
+        np.testing.assert_array_equal(
+            curves.sf(days, bound=bound), literal.sf(np.log(days), bound=bound)
+        )
     assert set(curves[0].support[:, 0]) <= set(days)
 
 
@@ -106,7 +111,9 @@ def test_sides_survive_a_transformation_of_the_target(func):
     assert curve.support.tolist() == expected.support.tolist()
     np.testing.assert_allclose(curve.mass, expected.mass, atol=1e-3)
     places = [0.5, 2, 1e10, np.nextafter(1e10, 0), 3e10]
-    np.testing.assert_allclose(curve.cdf(places, bound="lower"), expected.cdf(places, bound="lower"), atol=1e-3)
+    np.testing.assert_allclose(
+        curve.cdf(places, bound="lower"), expected.cdf(places, bound="lower"), atol=1e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,8 +137,11 @@ def test_errors_around_a_prediction_keep_their_sides():
     y = from_detection_limits(["<0.006", "0.006", "<0.006", "0.006", "0.01", "0.03", "10"])
     X = np.zeros((7, 1))
     rows = np.arange(7)
-    # All rows have one prediction, from which 0.006 and the number right below it are equally far, in floats.
-    model = DistributionalIntervalRegressor(IntervalDummyRegressor(), cv=[(rows, rows)], neighbors=None).fit(X, y)
+    # All rows have one prediction, from which 0.006 and the number right below it are equally far,
+    # in floats.
+    model = DistributionalIntervalRegressor(
+        IntervalDummyRegressor(), cv=[(rows, rows)], neighbors=None
+    ).fit(X, y)
     expected = turnbull(y)
     residual = model.residual_distribution_
     assert len(residual[0].mass) == len(expected.mass)
@@ -160,4 +170,6 @@ def test_scores_of_brackets_prefer_the_curve_that_made_them():
     place = rng.choice(4, size=500, p=[0.1, 0.4, 0.3, 0.2])
     edges = np.array([0.0, 1, 2, 3, 4])
     y = make_intervals(edges[place], edges[place + 1], closed="left")
-    assert interval_log_loss(y, turnbull(y)) == pytest.approx(-np.mean(np.log(np.bincount(place)[place] / 500)))
+    assert interval_log_loss(y, turnbull(y)) == pytest.approx(
+        -np.mean(np.log(np.bincount(place)[place] / 500))
+    )

@@ -20,8 +20,12 @@ SOURCES = Path(__file__).parents[1] / "src"
 NOBODY = 65534
 STRANGER = 4_000_000_001  # a number that no user of this system has
 
-pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels run as plain Python")
-as_root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become another user")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels run as plain Python"
+)
+as_root = pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root can become another user"
+)
 
 # Which kernels two fits with one loss load or compile, and for which losses.
 FIT = """
@@ -37,7 +41,8 @@ others = grow.price_by_descent, prune.collapse_rates, prefixes.solve_by_walking,
 print([kernel.signatures for kernel in others])
 """
 
-# One of the kernels that compile fastest; the core without the rest of the package, which takes longer to import.
+# One of the kernels that compile fastest; the core without the rest of the package, which takes
+# longer to import.
 CALL = """
 import os, sys, types
 import numpy as np
@@ -60,7 +65,9 @@ def environment(cache_home, **more):
 def call(env, program=CALL, timeout=None):
     """What a fresh process that calls the kernel says on stderr."""
     command = [sys.executable, "-c", program]
-    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=timeout)
+    run = subprocess.run(
+        command, env=env, capture_output=True, text=True, check=False, timeout=timeout
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout == ANSWER
     return run.stderr
@@ -86,7 +93,9 @@ def filled(first_run, tmp_path):
 def test_what_is_compiled_and_where_it_is_kept_is_said(first_run):
     home, said = first_run
     (folder,) = (home / "marginwood").iterdir()
-    assert said == f"marginwood: compiling kernels for predictions, kept for later runs in {folder}\n"
+    assert (
+        said == f"marginwood: compiling kernels for predictions, kept for later runs in {folder}\n"
+    )
 
 
 def test_a_kernel_is_compiled_and_announced_once(filled):
@@ -95,7 +104,9 @@ def test_a_kernel_is_compiled_and_announced_once(filled):
     assert {path: path.stat().st_mtime_ns for path in kept_files(filled)} == before
 
 
-def test_another_installation_of_the_same_sources_starts_warm_and_one_of_others_does_not(filled, tmp_path):
+def test_another_installation_of_the_same_sources_starts_warm_and_one_of_others_does_not(
+    filled, tmp_path
+):
     shutil.copytree(SOURCES, tmp_path / "elsewhere", ignore=shutil.ignore_patterns("__pycache__"))
     elsewhere = environment(filled, PYTHONPATH=str(tmp_path / "elsewhere"))
     assert call(elsewhere) == ""
@@ -173,14 +184,18 @@ def test_without_a_folder_to_write_to_a_kernel_costs_one_line():
     # Nobody, not even root, can make a folder in a device.
     env = environment("/dev/null", HOME="/dev/null", NUMBA_CACHE_DIR="/dev/null/folder")
     said = call(env)
-    assert said.startswith("marginwood: compiling kernels for predictions, which cannot be kept for later runs (")
+    assert said.startswith(
+        "marginwood: compiling kernels for predictions, which cannot be kept for later runs ("
+    )
     assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
 def test_a_notice_that_cannot_be_said_is_no_error(tmp_path, redirection):
     command = ["sh", "-c", f'exec "$0" "$@" {redirection}', sys.executable, "-c", CALL]
-    run = subprocess.run(command, env=environment(tmp_path), stdout=subprocess.PIPE, text=True, check=False)
+    run = subprocess.run(
+        command, env=environment(tmp_path), stdout=subprocess.PIPE, text=True, check=False
+    )
     assert (run.returncode, run.stdout) == (0, ANSWER)
 
 
@@ -195,10 +210,14 @@ def test_two_kernels_that_cannot_be_kept_cost_one_line_together():
     assert call(environment("/dev/null", HOME="/dev/null"), more).count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["-c", "import marginwood"], ["-m", "marginwood", "--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["-c", "import marginwood"], ["-m", "marginwood", "--version"]]
+)
 def test_importing_compiles_and_says_nothing(arguments):
     env = environment("/dev/null", HOME="/dev/null")
-    run = subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, *arguments], env=env, capture_output=True, text=True, check=False
+    )
     assert (run.returncode, run.stderr) == (0, "")
 
 
@@ -237,7 +256,9 @@ def test_a_user_without_a_home_waits_and_reads_one_line():
 
 
 def test_sources_that_cannot_be_read_cost_one_line(tmp_path):
-    elsewhere = "from marginwood._core import cache\ncache.__file__ = '/dev/null/cache.py'\nnodes = "
+    elsewhere = (
+        "from marginwood._core import cache\ncache.__file__ = '/dev/null/cache.py'\nnodes = "
+    )
     said = call(environment(tmp_path), CALL.replace("nodes = ", elsewhere))
     assert "cannot be kept for later runs (Not a directory" in said
     assert said.count("\n") == 1
@@ -263,7 +284,9 @@ os.fdopen = Full
 def test_a_fit_needs_its_own_loss_only_and_neither_descent_nor_pruning():
     env = {**os.environ, "PYTHONPATH": str(SOURCES)}
     for _ in range(2):  # whatever the cache of the tests holds, the second finds what it needs
-        run = subprocess.run([sys.executable, "-c", FIT], env=env, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [sys.executable, "-c", FIT], env=env, capture_output=True, text=True, check=False
+        )
         assert (run.returncode, run.stdout) == (0, "[[], [], [], []]\n"), run.stderr
     assert run.stderr == ""
 
@@ -292,7 +315,11 @@ def test_a_file_with_any_byte_changed_or_missing_counts_as_missing(store):
     store.write("grow", b"code")
     content = (store.folder / "grow").read_bytes()
     for i in range(len(content)):
-        for damaged in (content[:i], content[:i] + b"?" + content[i + 1 :], content[:i] + content[i + 1 :]):
+        for damaged in (
+            content[:i],
+            content[:i] + b"?" + content[i + 1 :],
+            content[:i] + content[i + 1 :],
+        ):
             (store.folder / "grow").write_bytes(damaged)
             assert store.read("grow") is None
 
@@ -352,14 +379,18 @@ class TestOtherUsers:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("mode", [0o757, 0o777])
-    def test_below_a_folder_that_others_may_write_to_nothing_is_read_or_written(self, store, tmp_path, mode):
+    def test_below_a_folder_that_others_may_write_to_nothing_is_read_or_written(
+        self, store, tmp_path, mode
+    ):
         store.write("grow", b"code")
         tmp_path.chmod(mode)
         assert store.read("grow") is None
         with pytest.raises(UnusableError, match=f"others may write to {tmp_path}$"):
             store.write("grow", b"code")
 
-    def test_a_sticky_folder_above_such_as_that_for_temporary_files_does_no_harm(self, store, tmp_path):
+    def test_a_sticky_folder_above_such_as_that_for_temporary_files_does_no_harm(
+        self, store, tmp_path
+    ):
         tmp_path.chmod(0o1777)
         store.write("grow", b"code")
         assert store.read("grow") == b"code"
@@ -464,7 +495,9 @@ class TestOtherUsers:
         ("win32", {"LOCALAPPDATA": "named"}, "named"),
     ],
 )
-def test_the_users_folder_is_where_the_platform_has_it(platform, named, expected, tmp_path, monkeypatch):
+def test_the_users_folder_is_where_the_platform_has_it(
+    platform, named, expected, tmp_path, monkeypatch
+):
     monkeypatch.setattr(cache.sys, "platform", platform)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):

@@ -27,7 +27,10 @@ from strategies import tree_problems
 
 
 @parametrize_with_checks(
-    [IntervalCART(random_state=0), IntervalCART(margin=0.1, ccp_alpha=0.01, min_samples_leaf=0.1, random_state=0)]
+    [
+        IntervalCART(random_state=0),
+        IntervalCART(margin=0.1, ccp_alpha=0.01, min_samples_leaf=0.1, random_state=0),
+    ]
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):
@@ -72,7 +75,9 @@ def censored_problem(seed, n=150, n_features=3):
 
 @pytest.mark.parametrize("with_missing", [False, True])
 @pytest.mark.parametrize(
-    "parameters", [{}, {"max_depth": 5}, {"min_samples_leaf": 4}, {"min_samples_split": 0.1}], ids=str
+    "parameters",
+    [{}, {"max_depth": 5}, {"min_samples_leaf": 4}, {"min_samples_split": 0.1}],
+    ids=str,
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_tree_is_scikit_learns_on_the_limits(with_missing, parameters, weighted):
@@ -81,7 +86,11 @@ def test_the_tree_is_scikit_learns_on_the_limits(with_missing, parameters, weigh
         fresh = coarse(np.random.default_rng(9).normal(size=(500, 3)))
         if with_missing:
             X[::4, 0] = fresh[::6, 0] = nan
-        weight = np.random.default_rng(seed).integers(1, 4, size=len(y)).astype(float) if weighted else None
+        weight = (
+            np.random.default_rng(seed).integers(1, 4, size=len(y)).astype(float)
+            if weighted
+            else None
+        )
         cart = IntervalCART(margin=0.25, random_state=0, **parameters).fit(X, y, weight)
         predict, plain = plain_tree(X, y, 0.25, weight, **parameters)
         assert cart.get_n_leaves() == plain.get_n_leaves() > 10
@@ -95,7 +104,9 @@ def test_the_tree_is_scikit_learns_on_the_limits(with_missing, parameters, weigh
 def test_pruning_is_scikit_learns_in_units_of_the_labels(weighted):
     X, y = censored_problem(0)
     y *= 5
-    weight = np.random.default_rng(0).integers(1, 4, size=len(y)).astype(float) if weighted else None
+    weight = (
+        np.random.default_rng(0).integers(1, 4, size=len(y)).astype(float) if weighted else None
+    )
     path = IntervalCART(margin=0.25, random_state=0).cost_complexity_pruning_path(X, y, weight)
     assert len(path.ccp_alphas) > 20
     between = [np.sqrt(low * high) for low, high in pairwise(path.ccp_alphas)]
@@ -119,7 +130,9 @@ def test_every_candidate_is_scored_by_the_tree_that_scikit_learn_prunes_with_it(
         for place in range(0, len(alphas) - 1, 7):
             predict, _ = plain_tree(X[train], y[train], 0.1, ccp_alpha=alphas[place])
             error = interval_mean_squared_error(y[test], predict(X[test]))
-            np.testing.assert_allclose(search.cv_results_[f"split{fold}_test_score"][place], -error, rtol=1e-7)
+            np.testing.assert_allclose(
+                search.cv_results_[f"split{fold}_test_score"][place], -error, rtol=1e-7
+            )
 
 
 def test_the_penalty_of_least_error_prunes_the_final_tree():
@@ -157,7 +170,9 @@ def test_values_that_single_precision_cannot_tell_apart_are_split():
     assert x[1] <= cart.tree_.threshold[0] < x[2]
     for unit in (1e-300, 1e300):
         scaled = np.arange(1, 5)[:, None] * unit
-        assert IntervalCART(random_state=0).fit(scaled, [0.0, 0.0, 5.0, 5.0]).predict(scaled).tolist() == [0, 0, 5, 5]
+        assert IntervalCART(random_state=0).fit(scaled, [0.0, 0.0, 5.0, 5.0]).predict(
+            scaled
+        ).tolist() == [0, 0, 5, 5]
 
 
 def test_thresholds_lie_between_the_values_of_the_node_and_not_of_other_rows():
@@ -174,12 +189,18 @@ def test_infinities_and_missing_values_in_features_are_data():
     cart = IntervalCART(random_state=0).fit(x, y)
     assert cart.predict(x).tolist() == y.tolist()
     assert cart.predict([[-1e300], [-1.0], [1.0], [2.0], [1e300]]).tolist() == [3, 3, 5, 5, 7]
-    flat = IntervalCART(random_state=0).fit([[1.0], [1.0], [nan], [nan]], [0.0, 0.0, 1.0, 1.0])  # NaN against all else
+    flat = IntervalCART(random_state=0).fit(
+        [[1.0], [1.0], [nan], [nan]], [0.0, 0.0, 1.0, 1.0]
+    )  # NaN against all else
     assert flat.predict([[-inf], [1.0], [inf], [nan]]).tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
-@given(problem=tree_problems(), ccp_alpha=st.sampled_from([0.0, 0.01, 1.0]), margin=st.sampled_from([0.0, 0.5]))
+@given(
+    problem=tree_problems(),
+    ccp_alpha=st.sampled_from([0.0, 0.01, 1.0]),
+    margin=st.sampled_from([0.0, 0.5]),
+)
 def test_every_node_holds_the_labels_that_reach_it(problem, ccp_alpha, margin):
     X, y, weight = problem
     cart = IntervalCART(margin=margin, ccp_alpha=ccp_alpha, random_state=0).fit(X, y, weight)
@@ -205,7 +226,9 @@ def test_two_fits_of_one_seed_give_the_same_tree():
     X[:, 1] = X[:, 0]  # equally good splits
     first, second = (IntervalCARTCV(random_state=3).fit(X, y) for _ in range(2))
     assert first.tree_.nodes.tobytes() == second.tree_.nodes.tobytes()
-    np.testing.assert_array_equal(first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
@@ -215,14 +238,19 @@ def test_rows_without_limits_and_rows_of_no_weight_do_not_change_the_tree():
     one = IntervalCART(max_depth=4, random_state=0).fit(X, y)
     open_rows = IntervalCART(max_depth=4, random_state=0).fit(more_X, more_y)
     more_y[100:] = 50.0
-    absent = IntervalCART(max_depth=4, random_state=0).fit(more_X, more_y, np.repeat([1.0, 0.0], [100, 20]))
+    absent = IntervalCART(max_depth=4, random_state=0).fit(
+        more_X, more_y, np.repeat([1.0, 0.0], [100, 20])
+    )
     for other in (open_rows, absent):
         assert one.tree_.nodes.tobytes() == other.tree_.nodes.tobytes()
 
 
 def test_a_fold_without_limits_to_train_on_is_named():
     X, y = np.zeros((4, 1)), np.array([[0, 1], [-inf, inf], [-inf, inf], [-inf, inf]])
-    with pytest.warns(UserWarning, match="3 of 4"), pytest.raises(ValueError, match="cv: no training row of fold 0"):
+    with (
+        pytest.warns(UserWarning, match="3 of 4"),
+        pytest.raises(ValueError, match="cv: no training row of fold 0"),
+    ):
         IntervalCARTCV(cv=[([1, 2], [0, 3])]).fit(X, y)
 
 
@@ -230,7 +258,9 @@ def test_grid_search_tunes_the_margin():
     X, y = make_sine(100, 3, random_state=0)
     scorer = get_scorer("neg_interval_mean_squared_error")
     cart = IntervalCART(max_depth=4, random_state=0)
-    search = GridSearchCV(cart, {"margin": [0.0, 0.2]}, scoring=scorer, cv=CensoringStratifiedKFold(3))
+    search = GridSearchCV(
+        cart, {"margin": [0.0, 0.2]}, scoring=scorer, cv=CensoringStratifiedKFold(3)
+    )
     assert search.fit(X, y).best_score_ > scorer(clone(IntervalDummyRegressor()).fit(X, y), X, y)
 
 

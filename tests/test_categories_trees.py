@@ -51,20 +51,30 @@ def problems(draw, max_categories=7, missing=True):
     """Codes of a few categories, with or without NaN, and targets."""
     n = draw(st.integers(2, 14))
     codes = [float(code) for code in range(draw(st.integers(2, max_categories)))]
-    column = draw(st.lists(st.sampled_from([*codes, nan] if missing else codes), min_size=n, max_size=n))
+    column = draw(
+        st.lists(st.sampled_from([*codes, nan] if missing else codes), min_size=n, max_size=n)
+    )
     y = draw(informative_intervals(min_size=n, max_size=n))
     weights = draw(count_weights(n))
-    return np.array(column)[:, np.newaxis], y, np.ones(n) if weights is None else np.maximum(weights, 1.0)
+    return (
+        np.array(column)[:, np.newaxis],
+        y,
+        np.ones(n) if weights is None else np.maximum(weights, 1.0),
+    )
 
 
 def limits_of_rows(y, weights, margin):
-    return [reference.limits_of(*ends, margin, weight) for ends, weight in zip(y, weights, strict=True)]
+    return [
+        reference.limits_of(*ends, margin, weight) for ends, weight in zip(y, weights, strict=True)
+    ]
 
 
 @given(problems(), losses, margins)
 def test_a_split_of_few_categories_is_the_best_of_all_subsets(problem, loss, margin):
     X, y, weights = problem
-    model = MaxMarginIntervalTree(loss=loss, margin=margin, categorical_features=[0]).fit(X, y, weights)
+    model = MaxMarginIntervalTree(loss=loss, margin=margin, categorical_features=[0]).fit(
+        X, y, weights
+    )
     limits = limits_of_rows(y, weights, margin)
     tree = model.tree_
     passed = model.decision_path(X).toarray().astype(bool)
@@ -73,7 +83,11 @@ def test_a_split_of_few_categories_is_the_best_of_all_subsets(problem, loss, mar
         own = [limits[row] for row in rows]
         cost = reference.minimum([limit for row in own for limit in row], loss).cost
         best = min(cost, reference.least_cost_of_subsets(X[rows, 0], own, loss))
-        children = [idx] if tree.children_left[idx] == LEAF else [tree.children_left[idx], tree.children_right[idx]]
+        children = (
+            [idx]
+            if tree.children_left[idx] == LEAF
+            else [tree.children_left[idx], tree.children_right[idx]]
+        )
         assert tree.impurity[children].sum() == pytest.approx(float(best), rel=1e-9, abs=1e-9)
 
 
@@ -81,7 +95,9 @@ def split_by_descent(problem, loss, margin, min_samples_leaf=1):
     """The node table of one split whose price comes from descent."""
     X, y, weights = problem
     options = (
-        Rules(max_depth=1, min_samples_leaf=min_samples_leaf).options(*X.shape, weights.sum())._replace(by_descent=True)
+        Rules(max_depth=1, min_samples_leaf=min_samples_leaf)
+        .options(*X.shape, weights.sum())
+        ._replace(by_descent=True)
     )
     kinds = Kinds(np.array([40]), np.zeros(1, dtype=np.int8))
     return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, kinds)[0]
@@ -120,11 +136,14 @@ def test_rows_reach_the_leaves_that_they_trained_and_the_left_side_has_fewer(pro
     X, y, weights = problem
     model = MaxMarginIntervalTree(loss=loss, categorical_features=[0]).fit(X, y, weights)
     tree = model.tree_
-    assert np.bincount(model.apply(X), minlength=tree.node_count)[tree.children_left == LEAF].tolist() == (
-        tree.n_node_samples[tree.children_left == LEAF].tolist()
-    )
+    assert np.bincount(model.apply(X), minlength=tree.node_count)[
+        tree.children_left == LEAF
+    ].tolist() == (tree.n_node_samples[tree.children_left == LEAF].tolist())
     splits = tree.children_left != LEAF
-    n_left, n_right = (tree.n_node_samples[children[splits]] for children in (tree.children_left, tree.children_right))
+    n_left, n_right = (
+        tree.n_node_samples[children[splits]]
+        for children in (tree.children_left, tree.children_right)
+    )
     assert (n_left <= n_right).all()
 
 
@@ -134,10 +153,14 @@ def test_many_categories_are_split_as_few_are_and_no_category_would_gain_much_by
     centre = rng.normal(size=60)[codes.astype(int)] + rng.normal(scale=0.5, size=2000)
     y = np.column_stack([centre - rng.exponential(size=2000), centre + rng.exponential(size=2000)])
     for loss in ("linear_hinge", "squared_hinge"):
-        tree = MaxMarginIntervalTree(loss=loss, max_depth=1, categorical_features=[0]).fit(codes[:, None], y)
+        tree = MaxMarginIntervalTree(loss=loss, max_depth=1, categorical_features=[0]).fit(
+            codes[:, None], y
+        )
         goes_left = tree.apply(codes[:, None]) == 1
         values = tree.tree_.nodes["value"][1:]
-        distances = [np.maximum(np.maximum(y[:, 0] - value, value - y[:, 1]), 0.0) for value in values]
+        distances = [
+            np.maximum(np.maximum(y[:, 0] - value, value - y[:, 1]), 0.0) for value in values
+        ]
         left, right = (distance ** (1 if loss == "linear_hinge" else 2) for distance in distances)
         impurity = tree.tree_.impurity
         tiny = 1e-4 * (impurity[0] - impurity[1:].sum())
@@ -163,7 +186,9 @@ def heavy_tailed_node(seed):
 
 @pytest.mark.parametrize("min_samples_leaf", [1, 0.1, 0.4])
 @pytest.mark.parametrize("loss", ["linear_hinge", "squared_hinge"])
-def test_a_split_of_many_categories_costs_about_as_little_as_the_best_division_of_them_in_line(loss, min_samples_leaf):
+def test_a_split_of_many_categories_costs_about_as_little_as_the_best_division_of_them_in_line(
+    loss, min_samples_leaf
+):
     excesses = []
     for seed in range(12):
         codes, y = heavy_tailed_node(seed)
@@ -171,10 +196,17 @@ def test_a_split_of_many_categories_costs_about_as_little_as_the_best_division_o
         in_line = np.empty(len(codes))
         for code in np.unique(codes):
             own = codes == code
-            in_line[own] = IntervalDummyRegressor(loss=loss).fit(np.zeros((own.sum(), 1)), y[own]).predict([[0.0]])
+            in_line[own] = (
+                IntervalDummyRegressor(loss=loss)
+                .fit(np.zeros((own.sum(), 1)), y[own])
+                .predict([[0.0]])
+            )
         for name, column, chosen in (("categories", codes, [0]), ("in line", in_line, None)):
             tree = MaxMarginIntervalTree(
-                loss=loss, max_depth=1, min_samples_leaf=min_samples_leaf, categorical_features=chosen
+                loss=loss,
+                max_depth=1,
+                min_samples_leaf=min_samples_leaf,
+                categorical_features=chosen,
             )
             impurity = tree.fit(column[:, np.newaxis].astype(float), y).tree_.impurity
             costs[name] = impurity[1:].sum() / impurity[0] if len(impurity) > 1 else 1.0
@@ -196,14 +228,18 @@ def test_missing_and_unknown_categories_go_with_nan_and_absent_ones_to_the_large
     X = np.array([["a"], ["a"], ["b"], ["b"], ["b"], ["c"], [None]], dtype=object)
     y = [0.0, 0, 5, 5, 5, 5, 0]
     tree = MaxMarginIntervalTree(categorical_features=[0]).fit(X, y)
-    assert tree.predict(np.array([["a"], ["b"], ["c"], [None], ["never seen"]], dtype=object)).tolist() == [
+    assert tree.predict(
+        np.array([["a"], ["b"], ["c"], [None], ["never seen"]], dtype=object)
+    ).tolist() == [
         0,
         5,
         5,
         0,
         0,
     ]
-    frame = pd.DataFrame({"g": pd.Categorical(["a", "a", "b", "b", "b"], categories=["a", "b", "declared"])})
+    frame = pd.DataFrame(
+        {"g": pd.Categorical(["a", "a", "b", "b", "b"], categories=["a", "b", "declared"])}
+    )
     tree = MaxMarginIntervalTree().fit(frame, [0.0, 0, 5, 5, 5])
     assert tree.predict(pd.DataFrame({"g": ["declared", "never seen"]})).tolist() == [5, 5]
 
@@ -239,7 +275,9 @@ def breast_cancer(n=120):
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.filterwarnings("ignore:oob_score")
-def test_every_model_of_trees_takes_a_frame_with_categories_and_keeps_them_in_files(model, tmp_path):
+def test_every_model_of_trees_takes_a_frame_with_categories_and_keeps_them_in_files(
+    model, tmp_path
+):
     X, y = breast_cancer()
     model = clone(model).fit(X, y)
     assert model.categories_ == [None, ["no", "yes"], ["Post", "Pre"], ["I", "II", "III"]]
@@ -248,7 +286,9 @@ def test_every_model_of_trees_takes_a_frame_with_categories_and_keeps_them_in_fi
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), expected)
     np.testing.assert_array_equal(loaded.apply(X), model.apply(X))
-    np.testing.assert_array_equal(from_dict(json.loads(json.dumps(to_dict(model)))).predict(X), expected)
+    np.testing.assert_array_equal(
+        from_dict(json.loads(json.dumps(to_dict(model)))).predict(X), expected
+    )
     as_text = X.astype(dict.fromkeys(("horTh", "menostat", "tgrade"), str))
     np.testing.assert_array_equal(model.predict(as_text), expected)
     for member in getattr(model, "estimators_", [])[:1]:
@@ -257,7 +297,9 @@ def test_every_model_of_trees_takes_a_frame_with_categories_and_keeps_them_in_fi
 
 def test_a_search_chooses_the_model_that_a_fit_by_hand_gives():
     X, y = breast_cancer()
-    search = MaxMarginIntervalTreeCV(losses="linear_hinge", margins=[0.0, 20.0], anchors=[1.0], cv=3).fit(X, y)
+    search = MaxMarginIntervalTreeCV(
+        losses="linear_hinge", margins=[0.0, 20.0], anchors=[1.0], cv=3
+    ).fit(X, y)
     by_hand = MaxMarginIntervalTree(**search.best_params_).fit(X, y)
     np.testing.assert_array_equal(search.predict(X), by_hand.predict(X))
     assert search.best_estimator_.categorical_features == "from_dtype"
@@ -272,14 +314,18 @@ def test_out_of_bag_predictions_are_those_of_the_trees_that_did_not_draw_a_row()
             for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True)
             if row not in drawn
         ]
-        assert forest.oob_prediction_[row] == pytest.approx(np.mean(undrawn) if undrawn else nan, nan_ok=True)
+        assert forest.oob_prediction_[row] == pytest.approx(
+            np.mean(undrawn) if undrawn else nan, nan_ok=True
+        )
 
 
 def test_pruned_and_anchored_trees_read_categories_as_grown_ones_do():
     X, y = breast_cancer()
     whole = MaxMarginIntervalTree(loss="linear_hinge").fit(X, y)
     path = whole.cost_complexity_pruning_path(X, y)
-    pruned = MaxMarginIntervalTree(loss="linear_hinge", ccp_alpha=path.ccp_alphas[-2], anchor=2.0).fit(X, y)
+    pruned = MaxMarginIntervalTree(
+        loss="linear_hinge", ccp_alpha=path.ccp_alphas[-2], anchor=2.0
+    ).fit(X, y)
     assert 1 < pruned.get_n_leaves() < whole.get_n_leaves()
     counts = np.bincount(pruned.apply(X), minlength=pruned.tree_.node_count)
     is_leaf = pruned.tree_.children_left == LEAF
@@ -287,7 +333,9 @@ def test_pruned_and_anchored_trees_read_categories_as_grown_ones_do():
 
 
 def small_tree():
-    X = pd.DataFrame({"tgrade": pd.Categorical(["I", "I", "II", "II", "III", "III", "III", "III", "III"])})
+    X = pd.DataFrame(
+        {"tgrade": pd.Categorical(["I", "I", "II", "II", "III", "III", "III", "III", "III"])}
+    )
     return MaxMarginIntervalTree(max_depth=1).fit(X, [1.0, 1, 1, 1, 9, 9, 9, 9, 9]), X
 
 
@@ -307,7 +355,9 @@ def test_drawings_rules_and_sql_show_the_labels():
         base.executemany("INSERT INTO rows VALUES (?)", [(label,) for label in labels])
         found = [value for (value,) in base.execute(f"SELECT {to_sql(tree)} FROM rows")]
     assert found == tree.predict(pd.DataFrame({"tgrade": labels})).tolist()
-    with pytest.raises(ValueError, match="takes features of numbers, and 'tgrade' holds categories"):
+    with pytest.raises(
+        ValueError, match="takes features of numbers, and 'tgrade' holds categories"
+    ):
         to_onnx(tree)
 
 
@@ -324,8 +374,12 @@ def test_a_tree_of_the_logarithm_shows_the_labels_and_predicts_from_them():
 @settings(max_examples=20)
 def test_sql_sends_every_category_as_the_tree_does(problem, loss):
     X, y, weights = problem
-    labels = np.where(np.isnan(X), None, np.char.add("it's ", np.nan_to_num(X).astype(int).astype(str)))
-    tree = MaxMarginIntervalTree(loss=loss, categorical_features=[0]).fit(labels.astype(object), y, weights)
+    labels = np.where(
+        np.isnan(X), None, np.char.add("it's ", np.nan_to_num(X).astype(int).astype(str))
+    )
+    tree = MaxMarginIntervalTree(loss=loss, categorical_features=[0]).fit(
+        labels.astype(object), y, weights
+    )
     rows = [*labels[:, 0].tolist(), None, "unknown"]
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute("CREATE TABLE rows (g TEXT)")
@@ -369,7 +423,13 @@ def test_a_threshold_that_is_no_list_and_labels_that_are_none_are_refused():
     state["model"]["tree_"]["nodes"]["columns"]["threshold"]["items"][0] = 0.5
     with pytest.raises(ValueError, match="has no list of codes"):
         from_dict(state)
-    for labels in ([["I", "II"]], [["I", "I", "II"]], [[["I"], "II", "III"]], None, ["I", "II", "III"]):
+    for labels in (
+        [["I", "II"]],
+        [["I", "I", "II"]],
+        [[["I"], "II", "III"]],
+        None,
+        ["I", "II", "III"],
+    ):
         state = to_dict(small_tree()[0])
         state["model"]["categories_"] = labels
         with pytest.raises(ValueError, match="categories_: "):
@@ -377,7 +437,9 @@ def test_a_threshold_that_is_no_list_and_labels_that_are_none_are_refused():
 
 
 def test_a_column_without_any_category_splits_nothing():
-    frame = pd.DataFrame({"size": np.arange(30.0), "town": pd.Categorical([None] * 30, categories=[])})
+    frame = pd.DataFrame(
+        {"size": np.arange(30.0), "town": pd.Categorical([None] * 30, categories=[])}
+    )
     y = np.arange(30.0)
     tree = MaxMarginIntervalTree().fit(frame, y)
     alone = MaxMarginIntervalTree().fit(frame[["size"]], y)
@@ -387,10 +449,15 @@ def test_a_column_without_any_category_splits_nothing():
 
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_columns_without_any_category_are_kept_in_files(n_columns, tmp_path):
-    frame = pd.DataFrame({f"town{idx}": pd.Categorical([None] * 9, categories=[]) for idx in range(n_columns)})
+    frame = pd.DataFrame(
+        {f"town{idx}": pd.Categorical([None] * 9, categories=[]) for idx in range(n_columns)}
+    )
     frame["size"] = np.arange(9.0)
     for model in (MaxMarginIntervalTree(), MaxMarginIntervalForest(2, random_state=0)):
         model.fit(frame, np.arange(9.0))
         save(model, tmp_path / "model.mw")
-        for again in (load(tmp_path / "model.mw"), from_dict(json.loads(json.dumps(to_dict(model))))):
+        for again in (
+            load(tmp_path / "model.mw"),
+            from_dict(json.loads(json.dumps(to_dict(model)))),
+        ):
             np.testing.assert_array_equal(again.predict(frame), model.predict(frame))

@@ -41,7 +41,16 @@ NAN = float("nan")
         ("inf", 0, np.inf, False),
         *(
             (word, -1, NAN, True)
-            for word in ("ND", "n.d.", "n. d.", "BDL", "<LOD", "< LOQ", "Not detected", "non-detect")
+            for word in (
+                "ND",
+                "n.d.",
+                "n. d.",
+                "BDL",
+                "<LOD",
+                "< LOQ",
+                "Not detected",
+                "non-detect",
+            )
         ),
         *((word, 0, NAN, False) for word in ("", "  ", "NA", "n/a", "NaN", "null")),
     ],
@@ -54,7 +63,22 @@ def test_a_cell_is_a_number_a_side_of_one_or_nothing(text, side, number, is_stri
 
 @pytest.mark.parametrize(
     "text",
-    ["1,2", "0,125", "1.2 mg/L", "<", ">", "< -", "abc", "1-2", "1 2", "12 00", "1,20,000", "<<1", "ndx", "<inf"],
+    [
+        "1,2",
+        "0,125",
+        "1.2 mg/L",
+        "<",
+        ">",
+        "< -",
+        "abc",
+        "1-2",
+        "1 2",
+        "12 00",
+        "1,20,000",
+        "<<1",
+        "ndx",
+        "<inf",
+    ],
 )
 def test_what_is_no_measurement_is_not_guessed_at(text):
     assert read_measurement(text) is None
@@ -72,7 +96,9 @@ def test_thousands_are_read_with_any_separator(number):
         assert read_measurement(f"{number:,}".replace(",", separator)) == (0, number, False)
 
 
-@pytest.mark.parametrize("dtype", [object, str, np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else str])
+@pytest.mark.parametrize(
+    "dtype", [object, str, np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else str]
+)
 def test_columns_of_texts_are_read(dtype):
     found = read_measurements(np.array(["<1", "2", "ND", ">3", "≤4"], dtype), "y")
     assert_array_equal(found.side, [-1, 0, -1, 1, -1])
@@ -87,5 +113,8 @@ def test_numbers_among_texts_stay_what_they_are():
 
 
 def test_the_first_cell_that_cannot_be_read_is_shown():
-    with pytest.raises(ValueError, match=r"^Hg: expected a number, '<1', .* in 2 of 3 rows \(first: row 1, Hg=1 mg\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"^Hg: expected a number, '<1', .* in 2 of 3 rows \(first: row 1, Hg=1 mg\)",
+    ):
         read_measurements(["1", "1 mg", "2 mg"], "Hg")

@@ -39,11 +39,16 @@ def objective(parameters, X, y, shape, alpha):
     is_exact = lower == upper
     is_informative = np.isfinite(y).any(axis=1)
     probability = shape.cdf(upper, location, scale) - shape.cdf(lower, location, scale)
-    known = np.log(np.where(is_exact, shape.pdf(np.where(is_exact, lower, 0.0), location, scale), probability))
+    known = np.log(
+        np.where(is_exact, shape.pdf(np.where(is_exact, lower, 0.0), location, scale), probability)
+    )
     limits = y[np.isfinite(y)]
     prior = limits.mean() + limits.std() * PRIOR_LIMIT * np.array([1, -1])
     centre = parameters[0] + X[is_informative].mean(axis=0) @ parameters[1:-1]
-    known = known[is_informative].sum() + PRIOR_WEIGHT * np.log(shape.pdf(prior, centre, scale) * limits.std()).sum()
+    known = (
+        known[is_informative].sum()
+        + PRIOR_WEIGHT * np.log(shape.pdf(prior, centre, scale) * limits.std()).sum()
+    )
     weights = parameters[1:-1] * X[is_informative].std(axis=0) / scale
     return known - 0.5 * alpha * is_informative.sum() * (weights**2).sum()
 
@@ -73,8 +78,12 @@ def test_errors_are_those_of_scipy(error):
     np.testing.assert_allclose(ours.quantile(theirs.cdf(z)), z, rtol=1e-7, atol=1e-9)
     first, second = ours.slopes(z)
     step = 1e-4
-    np.testing.assert_allclose(first, (ours.log_density(z + step) - ours.log_density(z - step)) / 2 / step, atol=1e-5)
-    np.testing.assert_allclose(second, (ours.slopes(z + step)[0] - ours.slopes(z - step)[0]) / 2 / step, atol=1e-5)
+    np.testing.assert_allclose(
+        first, (ours.log_density(z + step) - ours.log_density(z - step)) / 2 / step, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        second, (ours.slopes(z + step)[0] - ours.slopes(z - step)[0]) / 2 / step, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("exponent", [-565, 340])
@@ -103,7 +112,9 @@ def test_distributions_have_the_shape_of_the_errors(error):
     location = model.predict(X) - model.scale_ * SHAPES[error].median()
     expected = SHAPES[error].sf(values, location[:, np.newaxis], model.scale_)
     np.testing.assert_allclose(model.predict_survival_function(X, values), expected, atol=2e-4)
-    np.testing.assert_allclose(model.predict_quantile(X, 0.5), model.predict(X), atol=1e-3 * model.scale_)
+    np.testing.assert_allclose(
+        model.predict_quantile(X, 0.5), model.predict(X), atol=1e-3 * model.scale_
+    )
 
 
 @pytest.mark.parametrize("error", SHAPES)
@@ -113,16 +124,22 @@ def test_a_weight_of_two_is_a_row_twice_and_offsets_and_units_do_not_matter(erro
     twice = np.repeat(np.arange(len(X)), weight.astype(int))
     model = CensoredLinearRegression(error=error).fit(X, y, sample_weight=weight)
     repeated = CensoredLinearRegression(error=error).fit(X[twice], y[twice])
-    moved = CensoredLinearRegression(error=error).fit(X * 1e6 + 7e6, y * 1e-8 + 3, sample_weight=weight)
+    moved = CensoredLinearRegression(error=error).fit(
+        X * 1e6 + 7e6, y * 1e-8 + 3, sample_weight=weight
+    )
     np.testing.assert_allclose(repeated.predict(X), model.predict(X), atol=1e-6)
-    np.testing.assert_allclose((moved.predict(X * 1e6 + 7e6) - 3) * 1e8, model.predict(X), atol=1e-5)
+    np.testing.assert_allclose(
+        (moved.predict(X * 1e6 + 7e6) - 3) * 1e8, model.predict(X), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("error", SHAPES)
 def test_weights_that_are_shares_give_the_model_of_equal_rows(error):
     X, y = draw_rows(5)
     model = CensoredLinearRegression(error=error).fit(X, y)
-    shares = CensoredLinearRegression(error=error).fit(X, y, sample_weight=np.full(len(X), 1 / len(X)))
+    shares = CensoredLinearRegression(error=error).fit(
+        X, y, sample_weight=np.full(len(X), 1 / len(X))
+    )
     np.testing.assert_allclose(shares.predict(X), model.predict(X), atol=1e-6)
     assert shares.scale_ == pytest.approx(model.scale_, rel=1e-6)
     weight = np.linspace(0.1, 1.0, len(X))
@@ -179,7 +196,9 @@ def test_limits_of_one_value_give_the_same_model_in_every_unit(error, kind):
         other = CensoredLinearRegression(error=error).fit(X, unit * y)
         np.testing.assert_allclose(other.predict(X), unit * model.predict(X), rtol=1e-12)
         assert other.scale_ == pytest.approx(unit * model.scale_, rel=1e-9)
-        np.testing.assert_allclose(other.predict_distribution(X).cdf(5.0 * unit), chances, atol=1e-6)
+        np.testing.assert_allclose(
+            other.predict_distribution(X).cdf(5.0 * unit), chances, atol=1e-6
+        )
         # Of a logarithm a unit is added.
         moved = CensoredLinearRegression(error=error).fit(X, y + np.log(unit))
         np.testing.assert_allclose(moved.predict(X), model.predict(X) + np.log(unit), atol=0.01)

@@ -44,13 +44,17 @@ def test_small_types_are_compared_without_overflow(kind):
 
 
 @pytest.mark.parametrize("make", [MaxMarginIntervalBoosting, MaxMarginIntervalForest])
-@pytest.mark.parametrize(("n_estimators", "error"), [(5.0, TypeError), (True, TypeError), (0, ValueError)])
+@pytest.mark.parametrize(
+    ("n_estimators", "error"), [(5.0, TypeError), (True, TypeError), (0, ValueError)]
+)
 def test_ensembles_speak_alike(make, n_estimators, error):
     with pytest.raises(error, match=r"n_estimators: expected an integer >= 1, got"):
         make(n_estimators).fit(X, Y)
 
 
-@pytest.mark.parametrize("name", ["n_iter_no_change", "subsample", "learning_rate", "validation_fraction", "tol"])
+@pytest.mark.parametrize(
+    "name", ["n_iter_no_change", "subsample", "learning_rate", "validation_fraction", "tol"]
+)
 def test_booleans_are_no_numbers(name):
     with pytest.raises(TypeError, match=rf"{name}: expected .*, got True"):
         MaxMarginIntervalBoosting(**{name: True}).fit(X, Y)

@@ -27,14 +27,21 @@ from marginwood._cli import tables
 from marginwood._cli.main import COMMANDS
 from marginwood._cli.models import available_models
 from marginwood.datasets import make_sine
-from marginwood.metrics import d_calibration, error_table, interval_concordance_index, interval_log_loss
+from marginwood.metrics import (
+    d_calibration,
+    error_table,
+    interval_concordance_index,
+    interval_log_loss,
+)
 from pipelines import FRAME, fit_pipeline
 from pipelines import TARGET as INTERVALS
 
 SRC = Path(marginwood.__file__).parents[1]
 NAMES = ["dose (mg)", "age", "x3", "x4"]
 TARGET = ["--lower", "lo", "--upper", "up"]
-posix = pytest.mark.skipif(os.name != "posix", reason="signals, pipes and messages of POSIX systems")
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="signals, pipes and messages of POSIX systems"
+)
 
 
 def command(*words):
@@ -63,10 +70,16 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("files")
     frame = make_frame(0)
     frame.write_csv(path / "train.csv")
-    dirty = frame.rename({"age": " age "}).write_csv(separator=";", null_value="NA").replace("\n", "\r\n")
+    dirty = (
+        frame.rename({"age": " age "})
+        .write_csv(separator=";", null_value="NA")
+        .replace("\n", "\r\n")
+    )
     (path / "dirty.csv").write_bytes(b"\xef\xbb\xbf" + dirty.encode())
     make_frame(1).select(reversed(NAMES)).write_csv(path / "new.csv")
-    tree = marginwood.MaxMarginIntervalTree(max_depth=3).fit(frame.select(NAMES).to_numpy(), targets(frame))
+    tree = marginwood.MaxMarginIntervalTree(max_depth=3).fit(
+        frame.select(NAMES).to_numpy(), targets(frame)
+    )
     tree.feature_names_in_ = np.array(NAMES, dtype=object)
     notes = {"data": "x", "rows": 1, "censoring": {}, "target": {"lower": "lo", "upper": "up"}}
     marginwood.save(tree, path / "tree.mw", notes=notes)
@@ -79,7 +92,9 @@ def targets(frame):
 
 def expected(**parameters):
     frame = make_frame(0)
-    tree = marginwood.MaxMarginIntervalTree(**parameters).fit(frame.select(NAMES).to_numpy(), targets(frame))
+    tree = marginwood.MaxMarginIntervalTree(**parameters).fit(
+        frame.select(NAMES).to_numpy(), targets(frame)
+    )
     return tree, tree.predict(make_frame(1).select(NAMES).to_numpy())
 
 
@@ -96,7 +111,9 @@ def assert_one_line(result, code, *parts):
 
 def test_fit_show_predict_and_evaluate_agree_with_python(folder, tmp_path):
     model = tmp_path / "model.mw"
-    fitted = run("fit", folder / "dirty.csv", *TARGET, "--margin", "0.1", "--max-depth", "4", "--out", model)
+    fitted = run(
+        "fit", folder / "dirty.csv", *TARGET, "--margin", "0.1", "--max-depth", "4", "--out", model
+    )
     assert fitted.returncode == 0, fitted.stderr
     assert fitted.stdout == b""
     assert b"120 rows (92 interval, 11 left, 17 right), 4 features" in fitted.stderr
@@ -109,7 +126,9 @@ def test_fit_show_predict_and_evaluate_agree_with_python(folder, tmp_path):
     assert "margin=0.1" in text
     assert marginwood.export_text(tree, feature_names=NAMES) in text
 
-    predicted = run("predict", model, "-", "-q", input=gzip.compress((folder / "new.csv").read_bytes()))
+    predicted = run(
+        "predict", model, "-", "-q", input=gzip.compress((folder / "new.csv").read_bytes())
+    )
     assert predicted.returncode == 0, predicted.stderr
     header, *lines = predicted.stdout.decode().splitlines()
     assert header == "prediction"
@@ -121,9 +140,16 @@ def test_fit_show_predict_and_evaluate_agree_with_python(folder, tmp_path):
     frame = make_frame(0)
     d2 = tree.score(frame.select(NAMES).to_numpy(), targets(frame))
     errors, scores = scored.stdout.decode().split("\n\n")
-    assert [line.split()[0] for line in errors.splitlines()[1:]] == ["all", "left", "right", "interval"]
+    assert [line.split()[0] for line in errors.splitlines()[1:]] == [
+        "all",
+        "left",
+        "right",
+        "interval",
+    ]
     assert f"{d2:.3f}" in errors.splitlines()[1]
-    concordance = interval_concordance_index(targets(frame), tree.predict(frame.select(NAMES).to_numpy()))
+    concordance = interval_concordance_index(
+        targets(frame), tree.predict(frame.select(NAMES).to_numpy())
+    )
     assert scores.splitlines()[1].split() == ["concordance", "index", f"{concordance:.4g}", "0.5"]
     assert len(scores.splitlines()) == 3
 
@@ -147,19 +173,43 @@ def test_tune_resumes_from_its_checkpoint(folder, tmp_path):
 @pytest.mark.parametrize("model", available_models())
 @pytest.mark.parametrize("verb", ["fit", "tune"])
 def test_every_model_is_fitted_tuned_shown_and_scored(call, folder, tmp_path, verb, model):
-    size = ["--seed", 1, "--n-jobs", 2, *(["--n-estimators", 30] if model in ("forest", "boosting", "xgb") else [])]
-    code, _, log = call(verb, folder / "train.csv", *TARGET, "--model", model, *size, "--out", tmp_path / "m.mw", "-q")
+    size = [
+        "--seed",
+        1,
+        "--n-jobs",
+        2,
+        *(["--n-estimators", 30] if model in ("forest", "boosting", "xgb") else []),
+    ]
+    code, _, log = call(
+        verb,
+        folder / "train.csv",
+        *TARGET,
+        "--model",
+        model,
+        *size,
+        "--out",
+        tmp_path / "m.mw",
+        "-q",
+    )
     assert (code, log) == (0, "")
     assert list(marginwood.load(tmp_path / "m.mw").feature_names_in_) == NAMES
-    for words in (["show", tmp_path / "m.mw"], ["evaluate", tmp_path / "m.mw", folder / "train.csv"]):
+    for words in (
+        ["show", tmp_path / "m.mw"],
+        ["evaluate", tmp_path / "m.mw", folder / "train.csv"],
+    ):
         code, out, log = call(*words)
         assert code == 0, log
         assert "age" in out or "interval" in out or model == "constant"
-    assert call("report", tmp_path / "m.mw", folder / "train.csv", "--out", tmp_path / "r.html")[0] == 0
+    assert (
+        call("report", tmp_path / "m.mw", folder / "train.csv", "--out", tmp_path / "r.html")[0]
+        == 0
+    )
 
 
 def test_a_report_is_written_for_the_columns_that_the_model_was_trained_on(folder, tmp_path):
-    result = run("report", folder / "tree.mw", folder / "train.csv", "--out", tmp_path / "report.html")
+    result = run(
+        "report", folder / "tree.mw", folder / "train.csv", "--out", tmp_path / "report.html"
+    )
     assert result.returncode == 0, result.stderr
     assert result.stdout == b""
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -182,10 +232,25 @@ def test_events_folders_and_chosen_columns(call, tmp_path):
     assert call("fit", data, "--out", model)[0] == 0
     assert call("predict", model, data, "--out", tmp_path / "p.parquet")[0] == 0
     X = frame.select(NAMES)
-    assert pl.read_parquet(tmp_path / "p.parquet")["prediction"].to_list() == marginwood.load(model).predict(X).tolist()
+    assert (
+        pl.read_parquet(tmp_path / "p.parquet")["prediction"].to_list()
+        == marginwood.load(model).predict(X).tolist()
+    )
     times = frame.with_columns(days=pl.col("age") + 1, died=pl.col("x3") > 5)
     times.write_csv(tmp_path / "times.csv")
-    words = ["fit", tmp_path / "times.csv", "--time", "days", "--event", "died", "--drop", "lo", "up", "--out", model]
+    words = [
+        "fit",
+        tmp_path / "times.csv",
+        "--time",
+        "days",
+        "--event",
+        "died",
+        "--drop",
+        "lo",
+        "up",
+        "--out",
+        model,
+    ]
     assert call(*words)[0] == 0
     assert list(marginwood.load(model).feature_names_in_) == NAMES
     code, out, _ = call("evaluate", model, tmp_path / "times.csv")
@@ -205,7 +270,10 @@ def test_the_optimal_interval_holds_the_prediction(call, folder):
 
 
 def test_a_model_without_names_takes_columns_by_place(call, tmp_path):
-    marginwood.save(marginwood.MaxMarginIntervalTree().fit([[1.0, 2], [3, 4]], [(0, 1), (2, 3)]), tmp_path / "m.mw")
+    marginwood.save(
+        marginwood.MaxMarginIntervalTree().fit([[1.0, 2], [3, 4]], [(0, 1), (2, 3)]),
+        tmp_path / "m.mw",
+    )
     (tmp_path / "two.csv").write_text("p,q\n1,2\n")
     (tmp_path / "three.csv").write_text("p,q,r\n1,2,3\n")
     assert call("predict", tmp_path / "m.mw", tmp_path / "two.csv")[:2] == (0, "prediction\n0.5\n")
@@ -218,7 +286,9 @@ def test_a_pipeline_predicts_from_columns_of_text(call, monkeypatch, tmp_path):
     pipeline = fit_pipeline(marginwood.MaxMarginIntervalTree(max_depth=4))
     header = {"feature_names": ["town", "age", "dose"], "notes": {}, "version": "1"}
     for name in ("predict", "show"):
-        monkeypatch.setattr(f"marginwood._cli.{name}.load_with_header", lambda _: (pipeline, header))
+        monkeypatch.setattr(
+            f"marginwood._cli.{name}.load_with_header", lambda _: (pipeline, header)
+        )
     FRAME[["dose", "town", "age"]].assign(other="x").to_csv(tmp_path / "new.csv", index=False)
     code, out, _ = call("predict", "m.mw", tmp_path / "new.csv", "--optimal-interval")
     assert code == 0
@@ -259,9 +329,15 @@ def saved(monkeypatch):
     """Makes all commands read a model from no file."""
 
     def save(model, names):
-        header = {"feature_names": names, "notes": {"target": {"lower": "lo", "upper": "up"}}, "version": "1"}
+        header = {
+            "feature_names": names,
+            "notes": {"target": {"lower": "lo", "upper": "up"}},
+            "version": "1",
+        }
         for name in ("predict", "evaluate", "report", "show"):
-            monkeypatch.setattr(f"marginwood._cli.{name}.load_with_header", lambda _: (model, header))
+            monkeypatch.setattr(
+                f"marginwood._cli.{name}.load_with_header", lambda _: (model, header)
+            )
         return model
 
     return save
@@ -277,15 +353,26 @@ def distributional():
 
 def test_quantiles_and_survival_are_columns_of_the_predictions(call, saved, distributional, folder):
     model = saved(distributional, NAMES)
-    words = ["predict", "m.mw", folder / "new.csv", "--quantiles", "0.1,0.5,0.90", "--survival=-0.5,0,1e-3"]
+    words = [
+        "predict",
+        "m.mw",
+        folder / "new.csv",
+        "--quantiles",
+        "0.1,0.5,0.90",
+        "--survival=-0.5,0,1e-3",
+    ]
     code, out, log = call(*words)
     assert code == 0, log
     table = pl.read_csv(out.encode())
     X = make_frame(1).select(NAMES).to_numpy()
     assert table.columns == ["prediction", "q0.1", "q0.5", "q0.9", "s-0.5", "s0", "s0.001"]
     np.testing.assert_array_equal(table["prediction"], model.predict(X))
-    np.testing.assert_array_equal(table[:, 1:4].to_numpy(), model.predict_quantile(X, [0.1, 0.5, 0.9]))
-    np.testing.assert_array_equal(table[:, 4:].to_numpy(), model.predict_survival_function(X, [-0.5, 0.0, 1e-3]))
+    np.testing.assert_array_equal(
+        table[:, 1:4].to_numpy(), model.predict_quantile(X, [0.1, 0.5, 0.9])
+    )
+    np.testing.assert_array_equal(
+        table[:, 4:].to_numpy(), model.predict_survival_function(X, [-0.5, 0.0, 1e-3])
+    )
 
 
 def test_a_range_is_two_columns_that_say_its_level(call, saved, folder):
@@ -306,7 +393,10 @@ def test_a_range_is_two_columns_that_say_its_level(call, saved, folder):
 def test_what_a_model_does_not_predict_is_refused_with_what_does(call, folder, option, remedy):
     code, _, log = call("predict", folder / "tree.mw", folder / "new.csv", *option)
     assert code == 2
-    assert f"{option[0]}: {folder / 'tree.mw'} is a MaxMarginIntervalTree, which does not predict them" in log
+    assert (
+        f"{option[0]}: {folder / 'tree.mw'} is a MaxMarginIntervalTree, which does not predict them"
+        in log
+    )
     assert remedy in log
 
 
@@ -350,7 +440,9 @@ def test_models_that_encode_text_are_scored_and_reported(call, saved, tmp_path, 
     if is_wrapped:
         pipeline = marginwood.DistributionalIntervalRegressor(pipeline).fit(FRAME, INTERVALS)
     model = saved(pipeline, list(FRAME.columns))
-    FRAME[["dose", "town", "age"]].assign(lo=INTERVALS[:, 0], up=INTERVALS[:, 1]).to_csv(tmp_path / "t.csv")
+    FRAME[["dose", "town", "age"]].assign(lo=INTERVALS[:, 0], up=INTERVALS[:, 1]).to_csv(
+        tmp_path / "t.csv"
+    )
     code, out, log = call("evaluate", "m.mw", tmp_path / "t.csv")
     assert code == 0, log
     assert out.startswith(str(error_table(INTERVALS, model.predict(FRAME))))
@@ -365,7 +457,9 @@ def test_models_that_encode_text_are_scored_and_reported(call, saved, tmp_path, 
 
 @pytest.mark.parametrize(("model", "expected"), [("tree", None), ("linear", 5)])
 @pytest.mark.parametrize(("verb", "option"), [("tune", "--model"), ("benchmark", "--models")])
-def test_the_default_folds_are_those_of_estimators(call, folder, monkeypatch, tmp_path, verb, option, model, expected):
+def test_the_default_folds_are_those_of_estimators(
+    call, folder, monkeypatch, tmp_path, verb, option, model, expected
+):
     def tell_folds(model, *_, **__):
         raise ValueError(f"{model.cv} folds")
 
@@ -375,7 +469,17 @@ def test_the_default_folds_are_those_of_estimators(call, folder, monkeypatch, tm
 
 
 def test_benchmark_prints_a_table_and_saves_a_picture(folder, tmp_path):
-    words = ["benchmark", folder / "train.csv", *TARGET, "--cv", 2, "--models", "tree", "boosting", "constant"]
+    words = [
+        "benchmark",
+        folder / "train.csv",
+        *TARGET,
+        "--cv",
+        2,
+        "--models",
+        "tree",
+        "boosting",
+        "constant",
+    ]
     result = run(*words, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     header, *lines = result.stdout.decode().splitlines()
@@ -397,7 +501,9 @@ def test_warmup_runs_every_kernel_that_python_calls():
     assert run("warmup").returncode == 0
     marginwood.warmup()
     core = [module for name, module in sys.modules.items() if name.startswith("marginwood._core.")]
-    kernels = {value for module in core for value in vars(module).values() if hasattr(value, "signatures")}
+    kernels = {
+        value for module in core for value in vars(module).values() if hasattr(value, "signatures")
+    }
     called = [kernel for kernel in kernels if not kernel.targetoptions.get("no_cpython_wrapper")]
     if not called:
         pytest.skip("kernels run as plain Python")
@@ -423,8 +529,26 @@ USAGE = {
     "no output": ["fit", "train.csv", *TARGET],
     "a report without a place": ["report", "tree.mw", "train.csv"],
     "a negative margin": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--margin", "-1"],
-    "an option of another model": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--learning-rate", "0.1"],
-    "a fold count for xgb": ["tune", "train.csv", *TARGET, "--out", "m.mw", "--model", "xgb", "--cv", "3"],
+    "an option of another model": [
+        "fit",
+        "train.csv",
+        *TARGET,
+        "--out",
+        "m.mw",
+        "--learning-rate",
+        "0.1",
+    ],
+    "a fold count for xgb": [
+        "tune",
+        "train.csv",
+        *TARGET,
+        "--out",
+        "m.mw",
+        "--model",
+        "xgb",
+        "--cv",
+        "3",
+    ],
     "a depth in words": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--max-depth", "deep"],
     "a quantile above 1": ["predict", "tree.mw", "new.csv", "--quantiles", "0.5,1.5"],
     "a quantile twice": ["predict", "tree.mw", "new.csv", "--quantiles", "0.5,0.50"],
@@ -432,7 +556,15 @@ USAGE = {
     "times out of order": ["predict", "tree.mw", "new.csv", "--survival", "730,365"],
     "an endless time": ["predict", "tree.mw", "new.csv", "--survival", "inf"],
     "a range of certainty": ["predict", "tree.mw", "new.csv", "--range", "1"],
-    "the target among the features": ["fit", "train.csv", *TARGET, "--out", "m.mw", "--features", "lo"],
+    "the target among the features": [
+        "fit",
+        "train.csv",
+        *TARGET,
+        "--out",
+        "m.mw",
+        "--features",
+        "lo",
+    ],
 }
 
 
@@ -449,12 +581,18 @@ def test_bad_usage_ends_with_code_2(call, folder, monkeypatch, kind):
 
 BAD_DATA = {
     "a repeated header": ("a,a,lo,up\n1,2,3,4\n", "more than one column is named 'a'"),
-    "crossed ends": ("a,lo,up\n1,5,2\n2,1,2\n", "bad.csv: lower, upper: upper < lower in 1 of 2 rows (first: row 0, "),
+    "crossed ends": (
+        "a,lo,up\n1,5,2\n2,1,2\n",
+        "bad.csv: lower, upper: upper < lower in 1 of 2 rows (first: row 0, ",
+    ),
     "text in the same row as crossed ends": (
         "a,lo,up\n1,five,2\n2,1,2\n",
         "column 'lo', row 0: expected a number, got 'five'",
     ),
-    "a row that is cut off": ("a,lo,up\n1,0,1\n2,2,3\n3,60", "bad.csv: row 2: expected 3 fields, got 2; "),
+    "a row that is cut off": (
+        "a,lo,up\n1,0,1\n2,2,3\n3,60",
+        "bad.csv: row 2: expected 3 fields, got 2; ",
+    ),
     "a missing target column": ("a,lo\n1,2\n", "no column named 'up'"),
     "no rows": ("a,lo,up\n", "no rows"),
     "no features": ("lo,up\n1,2\n", "no columns are left"),
@@ -493,7 +631,9 @@ def test_folds_that_do_not_fit_end_with_code_1_and_their_file(call, tmp_path, fo
 
 @pytest.mark.parametrize("form", ["dot", "latex", "rules"])
 def test_show_draws_no_forest_and_says_so(call, tmp_path, form):
-    marginwood.save(marginwood.MaxMarginIntervalForest(2).fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "m.mw")
+    marginwood.save(
+        marginwood.MaxMarginIntervalForest(2).fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "m.mw"
+    )
     code, out, err = call("show", tmp_path / "m.mw", "--format", form)
     assert (code, out) == (1, "")
     assert f"m.mw: --format {form} shows one tree, and this is a MaxMarginIntervalForest" in err
@@ -523,10 +663,17 @@ ESCAPED = r"\x1b]0;owned\x07\x9b2J\u202e"
 @pytest.fixture
 def hostile(tmp_path):
     """A table and a model whose columns are named to take over a terminal; the model's notes are, too."""
-    (tmp_path / "hostile.csv").write_text(f"{HOSTILE},b,lo,up\n1,2,0,1\n3,4,5,6\n5,x\x1b[2J,8,9\n", encoding="utf-8")
+    (tmp_path / "hostile.csv").write_text(
+        f"{HOSTILE},b,lo,up\n1,2,0,1\n3,4,5,6\n5,x\x1b[2J,8,9\n", encoding="utf-8"
+    )
     tree = marginwood.MaxMarginIntervalTree().fit([[1.0, 2], [3, 4]], [(0, 1), (5, 6)])
     tree.feature_names_in_ = np.array([HOSTILE, "b"], dtype=object)
-    notes = {"data": HOSTILE, "rows": HOSTILE, "censoring": {HOSTILE: 1}, "target": {"lower": HOSTILE}}
+    notes = {
+        "data": HOSTILE,
+        "rows": HOSTILE,
+        "censoring": {HOSTILE: 1},
+        "target": {"lower": HOSTILE},
+    }
     marginwood.save(tree, tmp_path / "m.mw", notes=notes)
     return tmp_path
 
@@ -541,7 +688,9 @@ def test_no_name_of_a_model_file_reaches_a_terminal_as_it_is(call, hostile, form
     assert code == 0
     assert_tame(out)
     if form == "text":
-        assert out.count(ESCAPED) == 7  # data, rows, censoring, target, importances, both sides of the split
+        assert (
+            out.count(ESCAPED) == 7
+        )  # data, rows, censoring, target, importances, both sides of the split
     assert "owned" in out
 
 
@@ -565,10 +714,19 @@ def test_names_in_sql_are_exact_for_programs_and_escaped_for_terminals(hostile):
 def test_no_name_of_a_table_reaches_a_terminal_through_an_error(call, hostile):
     table, model = hostile / "hostile.csv", hostile / "out.mw"
     for words, part in [
-        (["fit", table, "--lower", "nothing", "--upper", "up", "--out", model], f"there are: {ESCAPED}, b"),
+        (
+            ["fit", table, "--lower", "nothing", "--upper", "up", "--out", model],
+            f"there are: {ESCAPED}, b",
+        ),
         (["fit", table, *TARGET, "--out", model], r"row 2: expected a number, got 'x\x1b[2J'"),
-        (["fit", table, *TARGET, "--features", HOSTILE, HOSTILE + "x", "--out", model], "no column named"),
-        (["fit", hostile / f"{HOSTILE}.csv", *TARGET, "--out", model], f"{ESCAPED}.csv: No such file"),
+        (
+            ["fit", table, *TARGET, "--features", HOSTILE, HOSTILE + "x", "--out", model],
+            "no column named",
+        ),
+        (
+            ["fit", hostile / f"{HOSTILE}.csv", *TARGET, "--out", model],
+            f"{ESCAPED}.csv: No such file",
+        ),
         (["show", table], "not a model file"),
         (["fit", table, *TARGET, "--out", model, "--model", HOSTILE], "invalid choice"),
     ]:
@@ -576,13 +734,17 @@ def test_no_name_of_a_table_reaches_a_terminal_through_an_error(call, hostile):
         assert code in (1, 2)
         assert_tame(out + log)
         assert part in log
-    assert_tame(call("fit", table, "--lower", "nothing", "--upper", "up", "--out", model, "--debug")[2])
+    assert_tame(
+        call("fit", table, "--lower", "nothing", "--upper", "up", "--out", model, "--debug")[2]
+    )
 
 
 def test_no_name_reaches_a_terminal_through_the_log(call, hostile):
     table = hostile / f"{HOSTILE}.csv"
     (hostile / "hostile.csv").rename(table)
-    code, _, log = call("fit", table, *TARGET, "--features", HOSTILE, "--out", hostile / f"{HOSTILE}.mw")
+    code, _, log = call(
+        "fit", table, *TARGET, "--features", HOSTILE, "--out", hostile / f"{HOSTILE}.mw"
+    )
     assert code == 0
     assert_tame(log)
     assert log.count(ESCAPED) >= 2
@@ -613,7 +775,9 @@ def test_a_missing_column_is_named_in_one_line_and_debug_shows_the_traceback(fol
 def test_a_place_where_nothing_can_be_written_is_named(folder):
     if not Path("/proc/self").exists():
         pytest.skip("needs /proc, which nobody can write to")
-    result = run("predict", folder / "tree.mw", folder / "new.csv", "--out", "/proc/predictions.csv")
+    result = run(
+        "predict", folder / "tree.mw", folder / "new.csv", "--out", "/proc/predictions.csv"
+    )
     assert_one_line(result, 1, "/proc/")
 
 
@@ -622,7 +786,9 @@ def small_disk(tmp_path):
     """A folder with no room for a model, and what a process must call to see it so."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], check=False, capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], check=False, capture_output=True
+    )
     if mounted.returncode == 0:
         yield disk, None
         subprocess.run(["umount", disk], check=True)
@@ -642,7 +808,14 @@ def test_a_full_disk_leaves_no_half_of_a_model(folder, small_disk):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout_is_reported(folder):
     with Path("/dev/full").open("wb") as full:
-        result = run("predict", folder / "tree.mw", folder / "new.csv", capture_output=False, stdout=full, stderr=-1)
+        result = run(
+            "predict",
+            folder / "tree.mw",
+            folder / "new.csv",
+            capture_output=False,
+            stdout=full,
+            stderr=-1,
+        )
     assert_one_line(result, 1, "No space left")
 
 
@@ -659,12 +832,16 @@ def test_what_is_no_text_ends_with_its_first_block(folder, tmp_path, content):
     if content != "zeros":
         path.write_bytes(gzip.compress(bytes(2**24)))
     assert_one_line(
-        run("predict", folder / "tree.mw", path), 1, f"{path}: expected text, gzip or Parquet, got NUL bytes"
+        run("predict", folder / "tree.mw", path),
+        1,
+        f"{path}: expected text, gzip or Parquet, got NUL bytes",
     )
 
 
 @pytest.mark.parametrize("source", ["a pipe", "a gzip file"])
-def test_a_stream_has_a_limit_and_a_plain_file_has_none(call, folder, tmp_path, monkeypatch, source):
+def test_a_stream_has_a_limit_and_a_plain_file_has_none(
+    call, folder, tmp_path, monkeypatch, source
+):
     content = (folder / "new.csv").read_bytes()
     plain, packed = tmp_path / "x.csv", tmp_path / "x.csv.gz"
     plain.write_bytes(content)
@@ -692,7 +869,9 @@ def test_a_pipe_is_written_to_as_it_is(folder):
 def test_a_pipe_that_is_closed_early_is_no_error_message(folder, tmp_path):
     make_frame(2, 100_000).select(NAMES).write_csv(tmp_path / "long.csv")
     words = command("predict", folder / "tree.mw", tmp_path / "long.csv", "-q")
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
     assert process.stdout.readline() == b"prediction\n"  # the rest does not fit into a pipe
     process.stdout.close()
     assert process.stderr.read() == b""
@@ -703,7 +882,9 @@ def test_a_pipe_that_is_closed_early_is_no_error_message(folder, tmp_path):
 @posix
 def test_ctrl_c_stops_at_once_and_leaves_nothing(tmp_path):
     make_frame(3, 20_000).write_csv(tmp_path / "large.csv")
-    words = command("tune", tmp_path / "large.csv", *TARGET, "--cv", 1000, "--out", tmp_path / "m.mw")  # takes hours
+    words = command(
+        "tune", tmp_path / "large.csv", *TARGET, "--cv", 1000, "--out", tmp_path / "m.mw"
+    )  # takes hours
     process = subprocess.Popen(words, stderr=subprocess.PIPE, env=environment())
     for line in process.stderr:
         if b"rows" in line:
@@ -727,8 +908,12 @@ def test_without_polars_the_user_is_told_what_to_install(call, folder, monkeypat
 def test_without_matplotlib_a_benchmark_prints_its_table(call, folder, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     find = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "matplotlib" else find(name))
-    code, out, log = call("benchmark", folder / "train.csv", *TARGET, "--cv", 2, "--models", "constant")
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "matplotlib" else find(name)
+    )
+    code, out, log = call(
+        "benchmark", folder / "train.csv", *TARGET, "--cv", 2, "--models", "constant"
+    )
     assert code == 0
     assert "constant" in out
     assert "no picture" in log
@@ -737,14 +922,28 @@ def test_without_matplotlib_a_benchmark_prints_its_table(call, folder, monkeypat
 
 def test_without_xgboost_the_user_is_told_what_to_install(call, folder, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    code, _, log = call("fit", folder / "train.csv", *TARGET, "--model", "xgb", "--out", tmp_path / "m.mw")
+    code, _, log = call(
+        "fit", folder / "train.csv", *TARGET, "--model", "xgb", "--out", tmp_path / "m.mw"
+    )
     assert code == 1
-    needed = 'marginwood: error: marginwood.xgb needs XGBoost: pip install ".[xgboost]" in a checkout'
+    needed = (
+        'marginwood: error: marginwood.xgb needs XGBoost: pip install ".[xgboost]" in a checkout'
+    )
     assert log.splitlines()[-1].startswith(needed)
 
 
 def test_more_threads_than_processors_are_all_processors(call, folder, tmp_path):
-    words = ["fit", folder / "train.csv", *TARGET, "--model", "forest", "--n-estimators", 5, "--n-jobs", 100_000]
+    words = [
+        "fit",
+        folder / "train.csv",
+        *TARGET,
+        "--model",
+        "forest",
+        "--n-estimators",
+        5,
+        "--n-jobs",
+        100_000,
+    ]
     assert call(*words, "--out", tmp_path / "m.mw")[0] == 0
     assert marginwood.load(tmp_path / "m.mw").n_jobs == os.cpu_count()
 
@@ -754,9 +953,14 @@ def test_a_closed_stdout_is_an_error_for_what_prints_and_for_nothing_else(folder
     def run_closed(stream, *words):
         script = f'"$@" {stream}&-'
         words = ["sh", "-c", script, "sh", *command(*words)]
-        return subprocess.run(words, check=False, capture_output=True, timeout=PATIENCE, env=environment())
+        return subprocess.run(
+            words, check=False, capture_output=True, timeout=PATIENCE, env=environment()
+        )
 
-    for words in (["predict", folder / "tree.mw", folder / "new.csv"], ["show", folder / "tree.mw"]):
+    for words in (
+        ["predict", folder / "tree.mw", folder / "new.csv"],
+        ["show", folder / "tree.mw"],
+    ):
         assert_one_line(run_closed(">", *words), 1, "standard output is closed")
     words = ["fit", folder / "train.csv", *TARGET, "--out", tmp_path / "m.mw"]
     assert run_closed(">", *words).returncode == 0
@@ -797,7 +1001,9 @@ def test_a_pipeline_that_encodes_text_predicts_and_is_scored(call, tmp_path):
     features = frame.select("city", "age", "x3")
     parts = [("text", OneHotEncoder(), ["city"]), ("numbers", StandardScaler(), ["age", "x3"])]
     columns = ColumnTransformer(parts, sparse_threshold=0.0)
-    pipeline = make_pipeline(columns, marginwood.MaxMarginIntervalTree(max_depth=3)).fit(features, targets(frame))
+    pipeline = make_pipeline(columns, marginwood.MaxMarginIntervalTree(max_depth=3)).fit(
+        features, targets(frame)
+    )
     marginwood.save(pipeline, tmp_path / "m.mw", notes={"target": {"lower": "lo", "upper": "up"}})
     code, out, log = call("predict", tmp_path / "m.mw", tmp_path / "train.csv")
     assert code == 0, log

@@ -9,7 +9,12 @@ import pytest
 from sklearn.base import clone
 
 import marginwood
-from marginwood import IntervalDummyRegressor, L1IntervalRegression, MaxMarginIntervalForest, MaxMarginIntervalTree
+from marginwood import (
+    IntervalDummyRegressor,
+    L1IntervalRegression,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+)
 from marginwood._ensemble import superlearner
 from marginwood._fitted import parts_of
 from marginwood.datasets import make_sine
@@ -62,20 +67,26 @@ def test_the_weights_of_a_mixture_are_logged_and_shown(call, train, options):
     path, log = train("tune", *options)
     model = marginwood.load(path)
     mixture = getattr(model, "regressor_", model)
-    weights = ", ".join(f"{name} {weight:.4g}" for name, weight in mixture.weights_.items() if weight > 0)
+    weights = ", ".join(
+        f"{name} {weight:.4g}" for name, weight in mixture.weights_.items() if weight > 0
+    )
     assert log.endswith(f"saved; weights: {weights}\n")
     assert f"\nweights: {weights}\n" in call("show", path)[1]
 
 
 @pytest.mark.parametrize("verb", ["fit", "tune"])
 @pytest.mark.parametrize("options", [(), ("--log",), ("--distribution",), ("--ranges", "meets")])
-def test_a_mixture_is_trained_and_every_model_that_sees_the_columns_knows_their_names(train, verb, options):
+def test_a_mixture_is_trained_and_every_model_that_sees_the_columns_knows_their_names(
+    train, verb, options
+):
     path, _ = train(verb, *options)
     model = marginwood.load(path)
     for part in all_parts(model):
         assert part.feature_names_in_.tolist() == NAMES
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a model that has not been told the names would warn of those of the frame
+        warnings.simplefilter(
+            "error"
+        )  # a model that has not been told the names would warn of those of the frame
         np.testing.assert_allclose(model.predict(FRAME), model.predict(FRAME.to_pandas()))
 
 
@@ -90,7 +101,9 @@ def test_every_command_takes_a_mixture(call, train, table, tmp_path):
     model = marginwood.load(path)
     code, out, log = call("predict", path, table)
     assert code == 0, log
-    np.testing.assert_array_equal(pl.read_csv(io.StringIO(out))["prediction"].to_numpy(), model.predict(FRAME))
+    np.testing.assert_array_equal(
+        pl.read_csv(io.StringIO(out))["prediction"].to_numpy(), model.predict(FRAME)
+    )
     code, out, log = call("evaluate", path, table)
     assert code == 0, log
     assert "D2" in out
@@ -102,7 +115,9 @@ def test_every_command_takes_a_mixture(call, train, table, tmp_path):
     assert code == 0, log
     kinds = {"intervals": (), "importances": (), "roc": (), "dependence": ("--feature", "depth")}
     for kind, options in kinds.items():
-        code, _, log = call("plot", path, table, "--kind", kind, *options, "--out", tmp_path / f"{kind}.svg")
+        code, _, log = call(
+            "plot", path, table, "--kind", kind, *options, "--out", tmp_path / f"{kind}.svg"
+        )
         assert code == 0, log
 
 
@@ -136,7 +151,18 @@ def test_a_tree_learns_from_the_mixture(call, table, tmp_path, options):
 def test_the_folds_of_a_teacher_keep_groups_together(call, tmp_path):
     table = tmp_path / "sites.csv"
     FRAME.with_columns(lo=Y[:, 0], up=Y[:, 1], site=np.arange(60) % 3).write_csv(table)
-    words = ("tune", table, *TARGET, "--groups", "site", "--cv", "3", "--out", tmp_path / "tree.mw", "--teacher")
+    words = (
+        "tune",
+        table,
+        *TARGET,
+        "--groups",
+        "site",
+        "--cv",
+        "3",
+        "--out",
+        tmp_path / "tree.mw",
+        "--teacher",
+    )
     code, _, log = call(*words, "auto")
     assert code == 0, log
     code, _, log = call(*words, "forest")
@@ -147,7 +173,9 @@ def test_the_folds_of_a_teacher_keep_groups_together(call, tmp_path):
 @pytest.mark.parametrize(("verb", "options"), [("fit", ()), ("tune", ("--log", "--cv", "3"))])
 def test_curves_are_a_mixture_of_distributions(call, table, tmp_path, verb, options):
     path = tmp_path / "curves.mw"
-    code, _, log = call(verb, table, *TARGET, "--model", "curves", *options, "--seed", "0", "--out", path)
+    code, _, log = call(
+        verb, table, *TARGET, "--model", "curves", *options, "--seed", "0", "--out", path
+    )
     assert code == 0, log
     model = marginwood.load(path)
     for part in all_parts(model):
@@ -157,7 +185,9 @@ def test_curves_are_a_mixture_of_distributions(call, table, tmp_path, verb, opti
     found = pl.read_csv(io.StringIO(out))
     assert found.columns == ["prediction", "q0.1", "q0.5", "s3", "s4"]
     np.testing.assert_allclose(found["prediction"], model.predict(FRAME))
-    np.testing.assert_allclose(found.select("s3", "s4").to_numpy(), model.predict_survival_function(FRAME, [3.0, 4.0]))
+    np.testing.assert_allclose(
+        found.select("s3", "s4").to_numpy(), model.predict_survival_function(FRAME, [3.0, 4.0])
+    )
     code, out, log = call("evaluate", path, table)
     assert code == 0, log
     assert "CRPS" in out
@@ -167,7 +197,16 @@ def test_curves_are_a_mixture_of_distributions(call, table, tmp_path, verb, opti
 
 
 def test_curves_need_no_distribution_around_them(call, table, tmp_path):
-    words = ("fit", table, *TARGET, "--model", "curves", "--distribution", "--out", tmp_path / "m.mw")
+    words = (
+        "fit",
+        table,
+        *TARGET,
+        "--model",
+        "curves",
+        "--distribution",
+        "--out",
+        tmp_path / "m.mw",
+    )
     code, _, log = call(*words)
     assert code == 2
     assert "--model curves learns distributions itself" in log

@@ -43,7 +43,9 @@ def train(call, wells, tmp_path):
 
     def run(verb, *options):
         path = tmp_path / "model.mw"
-        code, _, stderr = call(verb, wells, *TARGET, *options, "--drop", "id", "site", "--seed", 0, "--out", path, "-q")
+        code, _, stderr = call(
+            verb, wells, *TARGET, *options, "--drop", "id", "site", "--seed", 0, "--out", path, "-q"
+        )
         assert code == 0, stderr
         return path, marginwood.load(path)
 
@@ -81,28 +83,60 @@ def test_weights_are_those_of_a_column_that_is_no_feature(call, train, wells):
     assert str(error_table(Y, model.predict(FRAME), sample_weight=WEIGHT)) in printed
 
 
-def test_the_score_of_the_training_data_counts_weights_and_says_what_medians_are_not_made_for(call, wells, tmp_path):
+def test_the_score_of_the_training_data_counts_weights_and_says_what_medians_are_not_made_for(
+    call, wells, tmp_path
+):
     fit = ["fit", wells, *TARGET, *FIT[:2], "--features", "depth", "age", "--weight", "weight"]
     stderr = call(*fit, "--out", tmp_path / "m")[2]
     score = marginwood.load(tmp_path / "m").score(FRAME, Y, WEIGHT)
     assert stderr.endswith(f"saved, D2 on the training data {score:.3f}\n")
-    assert "medians are not made for D2" in call(*fit, "--distribution", "--log", "--out", tmp_path / "m")[2]
+    assert (
+        "medians are not made for D2"
+        in call(*fit, "--distribution", "--log", "--out", tmp_path / "m")[2]
+    )
 
 
 def test_groups_stay_whole_in_the_folds_of_tuning(call, wells, tmp_path):
     path = tmp_path / "model.mw"
-    options = ["--groups", "site", "--drop", "id", "weight", "--model", "linear", "--cv", 4, "--out", path, "-q"]
+    options = [
+        "--groups",
+        "site",
+        "--drop",
+        "id",
+        "weight",
+        "--model",
+        "linear",
+        "--cv",
+        4,
+        "--out",
+        path,
+        "-q",
+    ]
     code, _, stderr = call("tune", wells, *TARGET, *options)
     assert code == 0, stderr
     model = marginwood.load(path)
     assert model.feature_names_in_.tolist() == ["depth", "age"]
     _, codes = np.unique(SITE, return_inverse=True)
     expected = marginwood.L1IntervalRegressionCV(cv=GroupKFold(4)).fit(X, Y, groups=codes)
-    np.testing.assert_array_equal(model.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        model.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
 
 
 def test_tuning_maximises_the_score_of_that_name(train):
-    options = ["--features", "depth", "age", "--max-depth", 2, "--loss", "squared_hinge", "--margin", 0, "--cv", 2]
+    options = [
+        "--features",
+        "depth",
+        "age",
+        "--max-depth",
+        2,
+        "--loss",
+        "squared_hinge",
+        "--margin",
+        0,
+        "--cv",
+        2,
+    ]
     _, model = train("tune", *options, "--scoring", "interval_concordance_index")
     assert model.scoring == "interval_concordance_index"
     assert 0.5 < model.best_score_ <= 1
@@ -123,15 +157,21 @@ def test_ranges_are_calibrated_saved_and_predicted(call, train, wells):
     assert code == 0, stderr
     found = np.array([line.split(",")[1:] for line in out.splitlines()[1:]], float)
     np.testing.assert_array_equal(found, expected.round(3))
-    coverage = interval_coverage(Y, TransformedIntervalRegressor(inner).fit(X, Y).predict_interval(X))
+    coverage = interval_coverage(
+        Y, TransformedIntervalRegressor(inner).fit(X, Y).predict_interval(X)
+    )
     said = f"ranges contain {coverage.contain_rate:.1%} of the intervals, and meet {coverage.meet_rate:.1%}"
     assert said in call("evaluate", path, wells)[1]
 
 
 def test_a_forest_calibrates_ranges_out_of_bag(train):
-    _, model = train("fit", "--drop", "weight", "--model", "forest", "--n-estimators", 20, "--ranges", "meets")
+    _, model = train(
+        "fit", "--drop", "weight", "--model", "forest", "--n-estimators", 20, "--ranges", "meets"
+    )
     forest = MaxMarginIntervalForest(20, random_state=0)
-    expected = ConformalIntervalRegressor(forest, mode="meets", method="oob", random_state=0).fit(X, Y)
+    expected = ConformalIntervalRegressor(forest, mode="meets", method="oob", random_state=0).fit(
+        X, Y
+    )
     np.testing.assert_array_equal(model.predict_interval(FRAME), expected.predict_interval(X))
 
 
@@ -139,11 +179,24 @@ def test_a_distribution_is_learned_for_quantiles(call, train, wells):
     path, model = train("fit", *FIT, "--distribution")
     expected = DistributionalIntervalRegressor(TREE).fit(X, Y).predict_quantile(X, [0.1, 0.9])
     np.testing.assert_array_equal(model.predict_quantile(FRAME, [0.1, 0.9]), expected)
-    assert call("predict", path, wells, "--quantiles", "0.1,0.9")[1].startswith("prediction,q0.1,q0.9\n")
+    assert call("predict", path, wells, "--quantiles", "0.1,0.9")[1].startswith(
+        "prediction,q0.1,q0.9\n"
+    )
 
 
 def test_progress_is_not_shown_again_for_every_fold(call, wells, tmp_path):
-    forest = ["--model", "forest", "--n-estimators", 5, "--drop", "id", "site", "weight", "--out", tmp_path / "m"]
+    forest = [
+        "--model",
+        "forest",
+        "--n-estimators",
+        5,
+        "--drop",
+        "id",
+        "site",
+        "weight",
+        "--out",
+        tmp_path / "m",
+    ]
     assert "trees: 5 of 5" in call("fit", wells, *TARGET, *forest)[2]
     assert "trees: " not in call("fit", wells, *TARGET, *forest, "--ranges", "meets")[2]
 
@@ -164,19 +217,39 @@ def test_kept_texts_are_safe_for_spreadsheets_if_that_is_asked_for(call, train, 
         pl.Series("=id", cells), pl.Series("shift", [-0.5] * len(cells))
     )
     frame.write_csv(tmp_path / "new.csv")
-    words = ["predict", path, tmp_path / "new.csv", "--keep", "=id", "shift", "--out", tmp_path / "out.csv"]
+    words = [
+        "predict",
+        path,
+        tmp_path / "new.csv",
+        "--keep",
+        "=id",
+        "shift",
+        "--out",
+        tmp_path / "out.csv",
+    ]
     assert call(*words)[0] == 0
     assert pl.read_csv(tmp_path / "out.csv")["=id"].to_list() == cells
     assert call(*words, "--safe-cells")[0] == 0
     found = pl.read_csv(tmp_path / "out.csv")
-    assert found["'=id"].to_list() == ["'=1+1", "-5", "'-5 mg", "'@x", "'+49 170", "'\t=2", "a=b", None]
+    assert found["'=id"].to_list() == [
+        "'=1+1",
+        "-5",
+        "'-5 mg",
+        "'@x",
+        "'+49 170",
+        "'\t=2",
+        "a=b",
+        None,
+    ]
     assert found["shift"].to_list() == [-0.5] * len(cells)
     np.testing.assert_array_equal(found["prediction"], model.predict(FRAME[: len(cells)]))
 
 
 def test_a_report_names_rows_and_shows_ranges(call, train, wells, tmp_path):
     path, model = train("fit", *FIT, "--ranges", "upper", "--log")
-    code, _, stderr = call("report", path, wells, "--keep", "id", "site", "--out", tmp_path / "r.html")
+    code, _, stderr = call(
+        "report", path, wells, "--keep", "id", "site", "--out", tmp_path / "r.html"
+    )
     assert code == 0, stderr
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     content = json.loads(text.partition('id="content">')[2].partition("</script>")[0])
@@ -216,7 +289,9 @@ PICTURES = [
 
 
 @pytest.mark.parametrize(("kind", "verb", "options", "words"), PICTURES)
-def test_every_kind_of_picture_is_drawn(call, train, wells, monkeypatch, tmp_path, kind, verb, options, words):
+def test_every_kind_of_picture_is_drawn(
+    call, train, wells, monkeypatch, tmp_path, kind, verb, options, words
+):
     path, _ = train(verb, *options)
     monkeypatch.chdir(wells.parent)
     suffix = list(STARTS)[len(words) % 3]
@@ -242,9 +317,18 @@ def test_axes_are_called_as_the_columns_and_logarithmic_for_a_logarithm(call, tr
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fit", "wells.csv", *TARGET, "--groups", "site", "--out", "m"], "--groups matter to folds"),
-        (["fit", "wells.csv", *TARGET, "--ranges", "meets", "--distribution", "--out", "m"], "expected one of them"),
-        (["tune", "wells.csv", *TARGET, "--model", "constant", "--groups", "site", "--out", "m"], "which has no folds"),
+        (
+            ["fit", "wells.csv", *TARGET, "--groups", "site", "--out", "m"],
+            "--groups matter to folds",
+        ),
+        (
+            ["fit", "wells.csv", *TARGET, "--ranges", "meets", "--distribution", "--out", "m"],
+            "expected one of them",
+        ),
+        (
+            ["tune", "wells.csv", *TARGET, "--model", "constant", "--groups", "site", "--out", "m"],
+            "which has no folds",
+        ),
         (
             ["tune", "wells.csv", *TARGET, "--ranges", "meets", "--checkpoint", "c", "--out", "m"],
             "--checkpoint",
@@ -265,14 +349,23 @@ def test_axes_are_called_as_the_columns_and_logarithmic_for_a_logarithm(call, tr
             ["fit", "wells.csv", *TARGET, "--features", "age", "lead", "--out", "m"],
             "--value: expected a column that is no",
         ),
-        (["predict", "MODEL", "wells.csv", "--range", "0.9"], "fit and tune with --ranges give any model ranges"),
-        (["predict", "MODEL", "wells.csv", "--out", "p.xlsx"], "expected a file that ends in csv, tsv, txt"),
+        (
+            ["predict", "MODEL", "wells.csv", "--range", "0.9"],
+            "fit and tune with --ranges give any model ranges",
+        ),
+        (
+            ["predict", "MODEL", "wells.csv", "--out", "p.xlsx"],
+            "expected a file that ends in csv, tsv, txt",
+        ),
         (["predict", "MODEL", "wells.csv", "--out", "p.json.gz"], "or parquet, got p.json.gz"),
         (
             ["tune", "wells.csv", *TARGET, "--groups", "site", "--cv", 9, "--out", "m"],
             "--groups: expected at least 9 groups, one per fold, got 8 in 'site'; --cv 8 makes fewer folds",
         ),
-        (["show", "MODEL", "--format", "rules", "--decimals", "1"], "--decimals cannot be set for --format rules"),
+        (
+            ["show", "MODEL", "--format", "rules", "--decimals", "1"],
+            "--decimals cannot be set for --format rules",
+        ),
         (["predict", "MODEL", "wells.csv", "--decimals", "-1"], "expected a whole number >= 0"),
         (["show", "MODEL", "--format", "onnx"], "name a file by --out"),
         (["plot", "MODEL", "--out", "picture.xyz"], "expected a file that ends in png, svg, pdf"),
@@ -285,10 +378,25 @@ def test_axes_are_called_as_the_columns_and_logarithmic_for_a_logarithm(call, tr
             ["plot", "MODEL", "wells.csv", "--kind", "dependence", "--out", "p.png"],
             "--feature: expected features",
         ),
-        (["plot", "MODEL", "wells.csv", "--kind", "dependence", "--feature", "x", "--out", "p.png"], "got ['x']"),
+        (
+            [
+                "plot",
+                "MODEL",
+                "wells.csv",
+                "--kind",
+                "dependence",
+                "--feature",
+                "x",
+                "--out",
+                "p.png",
+            ],
+            "got ['x']",
+        ),
     ],
 )
-def test_options_that_do_not_fit_together_end_with_code_2(call, train, wells, monkeypatch, words, message):
+def test_options_that_do_not_fit_together_end_with_code_2(
+    call, train, wells, monkeypatch, words, message
+):
     path, _ = train("fit", *FIT)
     monkeypatch.chdir(wells.parent)
     pl.read_csv(wells).rename({"id": "prediction"}).write_csv("named.csv")

@@ -37,7 +37,9 @@ def assert_learned(call, path, *target):
     fitted = marginwood.load(model)
     expected = marginwood.MaxMarginIntervalTree(max_depth=2).fit(DEPTH[:, np.newaxis], INTERVALS)
     assert fitted.feature_names_in_.tolist() == ["depth"]
-    assert np.array_equal(fitted.predict(pl.DataFrame({"depth": DEPTH})), expected.predict(DEPTH[:, np.newaxis]))
+    assert np.array_equal(
+        fitted.predict(pl.DataFrame({"depth": DEPTH})), expected.predict(DEPTH[:, np.newaxis])
+    )
     assert call("evaluate", model, path)[0] == 0
     return stderr, model
 
@@ -50,7 +52,9 @@ def test_measurements_are_read_in_the_notation_of_laboratories(call, tmp_path):
     assert "target: --value arsenic" in call("show", model)[1]
 
 
-@pytest.mark.parametrize("marks", [("True", "False"), ("1", "0"), ("1.0", "0.0"), ("<", ""), ("U", "")])
+@pytest.mark.parametrize(
+    "marks", [("True", "False"), ("1", "0"), ("1.0", "0.0"), ("<", ""), ("U", "")]
+)
 def test_flags_in_a_column_of_their_own_mark_what_was_not_detected(call, tmp_path, marks):
     measured = np.where(IS_BELOW, LIMIT, ARSENIC)
     path = write(tmp_path / "wells.csv", arsenic=measured, remark=np.where(IS_BELOW, *marks))
@@ -88,7 +92,9 @@ def test_a_folder_has_sides_too(call, tmp_path):
 
 
 def test_limits_may_be_a_column(call, tmp_path):
-    path = write(tmp_path / "wells.csv", arsenic=np.where(IS_BELOW, "ND", ARSENIC.astype(str)), limit=LIMIT)
+    path = write(
+        tmp_path / "wells.csv", arsenic=np.where(IS_BELOW, "ND", ARSENIC.astype(str)), limit=LIMIT
+    )
     _, model = assert_learned(call, path, "--value", "arsenic", "--lower-limit", "limit")
     assert "--value arsenic --lower-limit limit" in call("show", model)[1]
 
@@ -96,17 +102,31 @@ def test_limits_may_be_a_column(call, tmp_path):
 def test_limits_may_be_a_number_and_are_in_the_file_too(call, tmp_path):
     path = write(tmp_path / "wells.csv", arsenic=ARSENIC)
     code, _, stderr = call(
-        "fit", path, "--value", "arsenic", "--lower-limit", 2, "--upper-limit", 4, "--out", tmp_path / "m"
+        "fit",
+        path,
+        "--value",
+        "arsenic",
+        "--lower-limit",
+        2,
+        "--upper-limit",
+        4,
+        "--out",
+        tmp_path / "m",
     )
     assert code == 0, stderr
     assert f"({(ARSENIC <= 2).sum()} left, {(ARSENIC >= 4).sum()} right, " in stderr
-    assert f"({(ARSENIC <= 2).sum()} left, {(ARSENIC >= 4).sum()} right, " in call("evaluate", tmp_path / "m", path)[2]
+    assert (
+        f"({(ARSENIC <= 2).sum()} left, {(ARSENIC >= 4).sum()} right, "
+        in call("evaluate", tmp_path / "m", path)[2]
+    )
 
 
 def test_a_decimal_comma_goes_with_semicolons(call, tmp_path):
     path = tmp_path / "wells.csv"
     cells = [text.replace(".", ",") for text in texts("< ")]
-    frame = pl.DataFrame({"depth": [str(depth).replace(".", ",") for depth in DEPTH], "arsenic": cells})
+    frame = pl.DataFrame(
+        {"depth": [str(depth).replace(".", ",") for depth in DEPTH], "arsenic": cells}
+    )
     frame.write_csv(path, separator=";")
     assert_learned(call, path, "--value", "arsenic")
 
@@ -114,7 +134,9 @@ def test_a_decimal_comma_goes_with_semicolons(call, tmp_path):
 @pytest.mark.filterwarnings("default")
 def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
     path = write(
-        tmp_path / "wells.csv", arsenic=["", "NA", *texts()[2:]], remark=["", "", *np.where(IS_BELOW, "<", "")[2:]]
+        tmp_path / "wells.csv",
+        arsenic=["", "NA", *texts()[2:]],
+        remark=["", "", *np.where(IS_BELOW, "<", "")[2:]],
     )
     for target in (["--value", "arsenic"], ["--value", "arsenic", "--nondetect", "remark"]):
         code, _, stderr = call("fit", path, *target, "--features", "depth", "--out", tmp_path / "m")
@@ -139,7 +161,11 @@ def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
         (["--value", "depth", "--lower", "depth"], 2, "--value with nothing else"),
         (["--nondetect", "flag"], 2, "go with --value"),
         (["--value", "depth", "--closed", "left"], 2, "--closed goes with --lower and --upper"),
-        (["--time", "days", "--event", "event", "--closed", "left"], 2, "--closed goes with --lower and --upper"),
+        (
+            ["--time", "days", "--event", "event", "--closed", "left"],
+            2,
+            "--closed goes with --lower and --upper",
+        ),
         (["--closed", "left"], 2, "name the target's columns: --lower COL --upper COL"),
         (["--lower", "days", "--closed", "up"], 2, "argument --closed: invalid choice: 'up'"),
         (
@@ -147,17 +173,37 @@ def test_a_row_without_a_measurement_says_nothing(call, tmp_path):
             1,
             "wells.csv: lower, upper: no number lies between open ends in 60 of 60 rows",
         ),
-        (["--value", "arsenic", "--nondetect", "flag"], 1, "column 'flag', row 3: expected 1 or 0, true or false"),
-        (["--value", "arsenic", "--lower-limit", "x"], 2, "--lower-limit: expected a number or a column"),
-        (["--value", "odd"], 1, "wells.csv: odd: expected a number, '<1', '>50' or 'ND' (not detected)"),
+        (
+            ["--value", "arsenic", "--nondetect", "flag"],
+            1,
+            "column 'flag', row 3: expected 1 or 0, true or false",
+        ),
+        (
+            ["--value", "arsenic", "--lower-limit", "x"],
+            2,
+            "--lower-limit: expected a number or a column",
+        ),
+        (
+            ["--value", "odd"],
+            1,
+            "wells.csv: odd: expected a number, '<1', '>50' or 'ND' (not detected)",
+        ),
         (
             ["--value", "unlimited"],
             1,
             "wells.csv: y: not detected, but no detection limit is given, in 1 of 60 rows (first: row 0, y=ND). "
             "Pass --lower-limit: a number, or one for each row.",
         ),
-        (["--lower", "days", "--upper", "event"], 1, "They look like times and events: use --time and --event."),
-        (["--lower", "days", "--weight", "nothing", "--features", "depth"], 1, "--weight: all weights are zero"),
+        (
+            ["--lower", "days", "--upper", "event"],
+            1,
+            "They look like times and events: use --time and --event.",
+        ),
+        (
+            ["--lower", "days", "--weight", "nothing", "--features", "depth"],
+            1,
+            "--weight: all weights are zero",
+        ),
     ],
 )
 def test_what_cannot_be_a_target_is_refused_in_one_line(call, tmp_path, target, code, message):
@@ -183,14 +229,23 @@ def test_swapped_ends_and_events_taken_for_ends_are_warned_of(call, tmp_path):
     ends = np.minimum(times, 80)
     upper = np.where(times > 80, np.nan, ends)
     path = write(
-        tmp_path / "patients.csv", start=ends, end=pl.Series(upper, nan_to_null=True), died=(times <= 80).astype(int)
+        tmp_path / "patients.csv",
+        start=ends,
+        end=pl.Series(upper, nan_to_null=True),
+        died=(times <= 80).astype(int),
     )
-    _, _, stderr = call("fit", path, "--lower", "start", "--upper", "end", "--drop", "died", "--out", tmp_path / "m")
+    _, _, stderr = call(
+        "fit", path, "--lower", "start", "--upper", "end", "--drop", "died", "--out", tmp_path / "m"
+    )
     assert "warning" not in stderr
-    _, _, stderr = call("fit", path, "--lower", "end", "--upper", "start", "--drop", "died", "--out", tmp_path / "m")
+    _, _, stderr = call(
+        "fit", path, "--lower", "end", "--upper", "start", "--drop", "died", "--out", tmp_path / "m"
+    )
     assert "one-sided rows are open below" in stderr
     assert "are lower and upper swapped?" in stderr
-    _, _, stderr = call("fit", path, "--lower", "died", "--upper", "start", "--drop", "end", "--out", tmp_path / "m")
+    _, _, stderr = call(
+        "fit", path, "--lower", "died", "--upper", "start", "--drop", "end", "--out", tmp_path / "m"
+    )
     assert "warning: y: every lower end is 0 or 1" in stderr
     assert "are times, use --time and --event." in stderr
 
@@ -200,8 +255,14 @@ def test_rows_that_are_all_open_on_one_side_are_warned_of(call, tmp_path):
     path = write(tmp_path / "wells.csv", arsenic=ARSENIC, ends=ARSENIC + 1, never=np.zeros(60))
     fit = ["fit", path, "--features", "depth", "--out", tmp_path / "m"]
     forgotten = call(*fit, "--lower", "arsenic")[2]
-    assert "all rows are open above, so that any large number satisfies them; --upper names the other" in forgotten
-    assert "any small number satisfies them; --lower names the other" in call(*fit, "--upper", "arsenic")[2]
+    assert (
+        "all rows are open above, so that any large number satisfies them; --upper names the other"
+        in forgotten
+    )
+    assert (
+        "any small number satisfies them; --lower names the other"
+        in call(*fit, "--upper", "arsenic")[2]
+    )
     assert "satisfies them\n" in call(*fit, "--time", "arsenic", "--event", "never")[2]
     assert "satisfies" not in call(*fit, "--lower", "arsenic", "--upper", "ends")[2]
 

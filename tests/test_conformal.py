@@ -48,11 +48,15 @@ Y = np.column_stack([LABEL - RNG.uniform(0, 0.5, 60), LABEL + RNG.uniform(0, 0.5
 Y[:2, 1] = inf
 NEW = RNG.uniform(0, 10, (9, 2))
 
-NOT_ROWS = {"check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is drawn and calibrates once"}
+NOT_ROWS = {
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is drawn and calibrates once"
+}
 
 levels = st.sampled_from([0.1, 0.5, 0.55, 0.75, 0.8, 0.9])
 modes = st.sampled_from(MODES)
-infinite = pytest.mark.filterwarnings("ignore:confidence_level. ranges at", "ignore:y. .* are .-inf, inf.")
+infinite = pytest.mark.filterwarnings(
+    "ignore:confidence_level. ranges at", "ignore:y. .* are .-inf, inf."
+)
 
 
 class FirstColumn(RegressorMixin, BaseEstimator):
@@ -111,7 +115,12 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
 
-@given(y=intervals(max_size=14).filter(lambda y: np.isfinite(y).any()), level=levels, mode=modes, data=st.data())
+@given(
+    y=intervals(max_size=14).filter(lambda y: np.isfinite(y).any()),
+    level=levels,
+    mode=modes,
+    data=st.data(),
+)
 @infinite
 def test_the_radius_is_the_promised_quantile_of_the_distances(y, level, mode, data):
     f = np.array(data.draw(st.lists(st.integers(-6, 6), min_size=len(y), max_size=len(y))), float)
@@ -122,7 +131,13 @@ def test_the_radius_is_the_promised_quantile_of_the_distances(y, level, mode, da
     for f_new, (low, high) in zip([2.0, -1.5], ranges, strict=True):
         assert low == (-inf if mode == "upper" else f_new - q)
         # Just beyond the lower end of a row, which the row does not hold.
-        assert high == (inf if mode == "lower" else f_new + q if mode != "meets" else np.nextafter(f_new + q, inf))
+        assert high == (
+            inf
+            if mode == "lower"
+            else f_new + q
+            if mode != "meets"
+            else np.nextafter(f_new + q, inf)
+        )
 
 
 @settings(max_examples=50)
@@ -177,10 +192,15 @@ def test_whichever_time_is_the_new_one_the_promised_share_of_times_is_kept(y, le
 @infinite
 def test_whichever_row_is_the_new_one_the_proven_share_is_kept_by_the_jackknife(seed, mode):
     random = np.random.RandomState(seed)
-    features, lower = random.randint(0, 4, (8, 1)).astype(float), random.randint(0, 9, 8).astype(float)
+    features, lower = (
+        random.randint(0, 4, (8, 1)).astype(float),
+        random.randint(0, 9, 8).astype(float),
+    )
     y = np.column_stack([lower, lower + random.choice([0, 1, 5, inf], 8)])
     y[:, 1] = np.where(np.isinf(y[:, 1]) & (mode == "upper"), 20.0, y[:, 1])
-    model = ConformalIntervalRegressor(MaxMarginIntervalTree(max_depth=1), mode=mode, cv=LeaveOneOut())
+    model = ConformalIntervalRegressor(
+        MaxMarginIntervalTree(max_depth=1), mode=mode, cv=LeaveOneOut()
+    )
     model.set_params(confidence_level=0.75)
     kept = 0
     for new in range(8):
@@ -194,7 +214,12 @@ def test_whichever_row_is_the_new_one_the_proven_share_is_kept_by_the_jackknife(
     assert kept > 0.5 * 8
 
 
-@given(y=intervals(max_size=14).filter(lambda y: np.isfinite(y).any()), level=levels, mode=modes, data=st.data())
+@given(
+    y=intervals(max_size=14).filter(lambda y: np.isfinite(y).any()),
+    level=levels,
+    mode=modes,
+    data=st.data(),
+)
 @infinite
 def test_the_bracket_holds_the_radius_of_the_hidden_labels(y, level, mode, data):
     n = len(y)
@@ -203,7 +228,8 @@ def test_the_bracket_holds_the_radius_of_the_hidden_labels(y, level, mode, data)
     low, high = np.clip(y, -9.0, 9.0).T
     labels = low + shares * (high - low)
     given_intervals, given_labels = (
-        around(f, target, mode=mode, confidence_level=level) for target in (y, np.column_stack([labels, labels]))
+        around(f, target, mode=mode, confidence_level=level)
+        for target in (y, np.column_stack([labels, labels]))
     )
     near, far = given_intervals.bracket_
     hidden = given_labels.bracket_
@@ -222,12 +248,16 @@ def test_ranges_of_hidden_labels_lie_between_those_that_meet_and_those_that_cont
     random = np.random.RandomState(seed)
     held_out = random.rand(4, 11) < 0.4
     held_out[random.randint(0, 4, 11), np.arange(11)] = True
-    members = members_module.Members(random.randint(-5, 5, (4, 6)).astype(float), random.rand(4, 6), "mean")
+    members = members_module.Members(
+        random.randint(-5, 5, (4, 6)).astype(float), random.rand(4, 6), "mean"
+    )
     near = random.randint(0, 5, 11).astype(float)
     far = near + random.choice([0, 1, 2, inf], 11)
     hidden = np.minimum(near + random.rand(11), far)
     rank = math.ceil(max(level, 0.5) * 12)
-    least, between, most = (members_module.find_reach(members, held_out, d, rank) for d in (near, hidden, far))
+    least, between, most = (
+        members_module.find_reach(members, held_out, d, rank) for d in (near, hidden, far)
+    )
     assert (least <= between).all()
     assert (between <= most).all()
     assert (-least[0] <= least[1]).all()
@@ -237,7 +267,9 @@ def test_ranges_of_hidden_labels_lie_between_those_that_meet_and_those_that_cont
 @pytest.mark.parametrize("level", [0.3, 0.8, 0.9, 0.99])
 @infinite
 def test_cv_is_equal_to_its_definition(mode, level):
-    model = ConformalIntervalRegressor(TREE, mode=mode, confidence_level=level, cv=KFold(4)).fit(X, Y)
+    model = ConformalIntervalRegressor(TREE, mode=mode, confidence_level=level, cv=KFold(4)).fit(
+        X, Y
+    )
     literal = []
     own, new = np.empty(60), np.empty((60, 9))
     for train, test in KFold(4).split(X):
@@ -255,14 +287,18 @@ def test_cv_is_equal_to_its_definition(mode, level):
 @pytest.mark.parametrize("aggregation", ["mean", "median"])
 def test_oob_is_equal_to_its_definition(mode, spread, aggregation):
     forest = clone(FOREST).set_params(aggregation=aggregation)
-    model = ConformalIntervalRegressor(forest, mode=mode, confidence_level=0.8, method="oob", spread=spread).fit(X, Y)
+    model = ConformalIntervalRegressor(
+        forest, mode=mode, confidence_level=0.8, method="oob", spread=spread
+    ).fit(X, Y)
     forest = clone(forest).fit(X, Y)
     average = np.mean if aggregation == "mean" else np.median
     own = np.array([tree.predict(X) for tree in forest.estimators_])
     new = np.array([tree.predict(NEW) for tree in forest.estimators_])
     units, centres, radii = [], [], []
     for row in range(60):
-        unseen = [number for number, drawn in enumerate(forest.estimators_samples_) if row not in drawn]
+        unseen = [
+            number for number, drawn in enumerate(forest.estimators_samples_) if row not in drawn
+        ]
         if not unseen:
             assert row not in model.calibration_idx_
             continue
@@ -276,7 +312,11 @@ def test_oob_is_equal_to_its_definition(mode, spread, aggregation):
         distance = literal_distance(centre, *Y[row], mode)
         units.append(unit)
         centres.append(look(new)[0])
-        scaled = (0.0 if distance == 0 else math.copysign(inf, distance)) if unit == 0 else distance / unit
+        scaled = (
+            (0.0 if distance == 0 else math.copysign(inf, distance))
+            if unit == 0
+            else distance / unit
+        )
         radii.append(np.where(np.isinf(scaled), scaled, scaled * look(new)[1]))
     assert len(centres) == len(model.residuals_)
     np.testing.assert_allclose(model.spreads_, units, rtol=1e-12)
@@ -302,29 +342,42 @@ def test_exact_labels_give_what_mapie_gives():
     features = np.column_stack([number * 7 % 30, number * 11 % 13]).astype(float)
     label = np.sqrt(features[:, 0]) + (number * 17 % 5) / 4
     new = [[3.0, 4.0], [12.5, 1.0], [28.0, 9.0]]
-    crossed = ConformalIntervalRegressor(TREE, confidence_level=0.8, cv=KFold(4)).fit(features, label)
+    crossed = ConformalIntervalRegressor(TREE, confidence_level=0.8, cv=KFold(4)).fit(
+        features, label
+    )
     expected = [[1.42138029, 3.58314937], [3.16699991, 5.35889894], [4.47099221, 6.52041154]]
     np.testing.assert_allclose(crossed.predict_interval(new), expected, rtol=1e-8)
     fitted = clone(TREE).fit(features[:18], label[:18])
     split = ConformalIntervalRegressor(fitted, confidence_level=0.8, method="prefit")
     split.conformalize(features[18:], label[18:])
-    expected = [[1.813542813103, 4.028287139316], [3.193089830328, 5.407834156541], [4.472135955, 6.686880281213]]
+    expected = [
+        [1.813542813103, 4.028287139316],
+        [3.193089830328, 5.407834156541],
+        [4.472135955, 6.686880281213],
+    ]
     np.testing.assert_allclose(split.predict_interval(new), expected, rtol=1e-11)
 
 
 def test_a_level_counts_as_its_decimals_say():
     y = np.column_stack([np.arange(99.0), np.arange(99.0)])
     assert math.ceil(0.55 * 100) == 56
-    assert around(np.zeros(99), y, confidence_level=0.55).bracket_ == (54, 54)  # the 55th smallest, from 0
+    assert around(np.zeros(99), y, confidence_level=0.55).bracket_ == (
+        54,
+        54,
+    )  # the 55th smallest, from 0
 
 
 def test_a_new_mode_or_level_needs_no_new_fit():
     model = ConformalIntervalRegressor(TREE, cv=3, random_state=0).fit(X, Y)
     for mode in MODES:
         for level in (0.6, 0.9):
-            again = ConformalIntervalRegressor(TREE, cv=3, mode=mode, confidence_level=level, random_state=0)
+            again = ConformalIntervalRegressor(
+                TREE, cv=3, mode=mode, confidence_level=level, random_state=0
+            )
             expected = again.fit(X, Y).predict_interval(NEW)
-            np.testing.assert_array_equal(model.set_params(mode=mode).predict_interval(NEW, level), expected)
+            np.testing.assert_array_equal(
+                model.set_params(mode=mode).predict_interval(NEW, level), expected
+            )
             assert model.set_params(confidence_level=level).bracket_ == again.bracket_
 
 
@@ -345,7 +398,9 @@ def test_large_tables_are_made_in_blocks(monkeypatch):
 
 
 def test_threads_change_nothing():
-    one, two = (ConformalIntervalRegressor(TREE, n_jobs=n, random_state=0).fit(X, Y) for n in (1, 2))
+    one, two = (
+        ConformalIntervalRegressor(TREE, n_jobs=n, random_state=0).fit(X, Y) for n in (1, 2)
+    )
     np.testing.assert_array_equal(one.predict_interval(NEW), two.predict_interval(NEW))
 
 
@@ -355,10 +410,14 @@ def test_ranges_are_wider_where_the_trees_disagree():
     label = np.where(features[:, 0] < 0.5, 0.05, 2.0) * random.standard_normal(400)
     forest = MaxMarginIntervalForest(30, min_samples_leaf=3, random_state=0)
     for method in ("oob", "cv", "split"):
-        model = ConformalIntervalRegressor(forest, method=method, spread="trees", random_state=0).fit(features, label)
+        model = ConformalIntervalRegressor(
+            forest, method=method, spread="trees", random_state=0
+        ).fit(features, label)
         calm, wild = np.diff(model.predict_interval([[0.2], [0.8]]), axis=1)
         assert 4 * calm < wild
-        model = ConformalIntervalRegressor(forest, method=method, random_state=0).fit(features, label)
+        model = ConformalIntervalRegressor(forest, method=method, random_state=0).fit(
+            features, label
+        )
         widths = np.diff(model.predict_interval([[0.2], [0.8]]), axis=1)
         assert widths[1] < 2 * widths[0]
 
@@ -434,9 +493,13 @@ def test_a_fitted_model_of_the_logarithm_is_calibrated_by_factors_frozen_or_cros
 
 
 def test_mass_beyond_the_data_counts_at_the_last_limit():
-    y = np.column_stack([np.arange(1.0, 31.0), np.where(np.arange(30) < 5, np.arange(1.0, 31.0), inf)])
+    y = np.column_stack(
+        [np.arange(1.0, 31.0), np.where(np.arange(30) < 5, np.arange(1.0, 31.0), inf)]
+    )
     inner = DistributionalIntervalRegressor(IntervalDummyRegressor(), cv=3)
-    model = ConformalIntervalRegressor(inner, method="split", test_size=10, spread="distribution", mode="lower")
+    model = ConformalIntervalRegressor(
+        inner, method="split", test_size=10, spread="distribution", mode="lower"
+    )
     model.set_params(random_state=0).fit(np.zeros((30, 1)), y)
     assert np.isinf(model.estimators_[0].predict_quantile([[0.0]], 0.75)).all()
     assert np.isfinite(model.spreads_).all()
@@ -447,19 +510,28 @@ def test_mass_beyond_the_data_counts_at_the_last_limit():
 def test_a_pipeline_and_a_search_that_end_in_a_forest_have_its_spread():
     target = np.column_stack([TARGET[:, 0], TARGET[:, 0] + 1])
     pipeline = make_pipeline(encoder(), clone(FOREST))
-    model = ConformalIntervalRegressor(pipeline, method="split", spread="trees", random_state=0).fit(FRAME, target)
+    model = ConformalIntervalRegressor(
+        pipeline, method="split", spread="trees", random_state=0
+    ).fit(FRAME, target)
     assert len(np.unique(model.spreads_)) > 5
     assert model.predict_interval(FRAME).shape == (120, 2)
     search = MaxMarginIntervalForestCV(8, n_margins=1, random_state=0)
-    model = ConformalIntervalRegressor(search, method="split", spread="trees", random_state=0).fit(X, LABEL)
+    model = ConformalIntervalRegressor(search, method="split", spread="trees", random_state=0).fit(
+        X, LABEL
+    )
     assert len(np.unique(model.spreads_)) > 5
 
 
 def test_without_spread_only_predictions_that_hit_are_finite():
     forest = MaxMarginIntervalForest(3, max_depth=1, bootstrap=False, random_state=0)
     fitted = forest.fit([[0.0], [1.0]], [0.0, 1.0])
-    model = ConformalIntervalRegressor(fitted, method="prefit", spread="trees", confidence_level=0.5)
-    with pytest.warns(UserWarning, match="3 of 4 calibration intervals are open or have a spread of 0, and at most 1"):
+    model = ConformalIntervalRegressor(
+        fitted, method="prefit", spread="trees", confidence_level=0.5
+    )
+    with pytest.warns(
+        UserWarning,
+        match="3 of 4 calibration intervals are open or have a spread of 0, and at most 1",
+    ):
         model.conformalize([[0.0], [0.0], [1.0], [1.0]], [0.0, 5.0, 3.0, 2.0])
     assert np.isinf(model.predict_interval([[0.0]])).all()
     model.conformalize([[0.0], [0.0], [1.0], [1.0]], [0.0, 0.0, 1.0, 2.0])
@@ -470,10 +542,14 @@ def test_a_booster_never_stops_early_on_the_fold_that_calibrates():
     booster = MaxMarginIntervalBoosting(200, n_iter_no_change=5, random_state=0)
     model = ConformalIntervalRegressor(booster, cv=KFold(3)).fit(X, Y)
     for inner, (train, _) in zip(model.estimators_, KFold(3).split(X), strict=True):
-        np.testing.assert_array_equal(inner.predict(X), clone(booster).fit(X[train], Y[train]).predict(X))
+        np.testing.assert_array_equal(
+            inner.predict(X), clone(booster).fit(X[train], Y[train]).predict(X)
+        )
 
 
-@pytest.mark.parametrize("inner", [MaxMarginIntervalTree(max_depth=3), MaxMarginIntervalBoosting(5, random_state=0)])
+@pytest.mark.parametrize(
+    "inner", [MaxMarginIntervalTree(max_depth=3), MaxMarginIntervalBoosting(5, random_state=0)]
+)
 def test_a_cross_fitted_estimator_is_calibrated_by_its_own_folds(inner):
     folds = KFold(4, shuffle=True, random_state=1)
     plain = ConformalIntervalRegressor(inner, cv=folds).fit(X, Y)
@@ -510,7 +586,9 @@ def test_groups_go_to_the_splitter():
 @pytest.mark.filterwarnings("ignore:y. 2 of 10 rows are")
 def test_rows_without_limits_count_as_open():
     y = np.array([[0.0, 0.0]] * 8 + [[-inf, inf]] * 2)
-    with pytest.warns(UserWarning, match="2 of 10 calibration intervals are open, and at most 1 may be"):
+    with pytest.warns(
+        UserWarning, match="2 of 10 calibration intervals are open, and at most 1 may be"
+    ):
         model = around(np.zeros(10), y, confidence_level=0.8)
     assert model.predict_interval([[3.0]]).tolist() == [[-inf, inf]]
     assert model.predict_interval([[3.0]], 0.7).tolist() == [[3.0, 3.0]]
@@ -545,7 +623,9 @@ def test_too_few_rows_make_infinite_ranges_and_say_how_many_are_needed(level, n_
 
 def test_a_level_of_one_call_warns_for_itself():
     model = ConformalIntervalRegressor(TREE, method="split", random_state=0).fit(X, LABEL)
-    with pytest.warns(UserWarning, match=r"ranges at 0.99 are infinite, because there are 12 calibration rows"):
+    with pytest.warns(
+        UserWarning, match=r"ranges at 0.99 are infinite, because there are 12 calibration rows"
+    ):
         ranges = model.predict_interval(NEW, confidence_level=0.99)
     assert np.isinf(ranges).all()
 
@@ -553,7 +633,9 @@ def test_a_level_of_one_call_warns_for_itself():
 def test_right_censored_labels_have_a_finite_bound_below():
     features, y = make_sine(200, 2, random_state=0)
     y = np.column_stack([np.where(np.isinf(y[:, 0]), y[:, 1], y[:, 0]), np.full(200, inf)])
-    model = ConformalIntervalRegressor(TREE, mode="lower", random_state=0).fit(features[:150], y[:150])
+    model = ConformalIntervalRegressor(TREE, mode="lower", random_state=0).fit(
+        features[:150], y[:150]
+    )
     ranges = model.predict_interval(features[150:])
     assert np.isfinite(ranges[:, 0]).all()
     assert interval_coverage(y[150:], ranges).contain_rate > 0.8
@@ -562,18 +644,38 @@ def test_right_censored_labels_have_a_finite_bound_below():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"confidence_level": 1.0}, ValueError, r"confidence_level: expected a number > 0 and < 1, got 1\.0"),
+        (
+            {"confidence_level": 1.0},
+            ValueError,
+            r"confidence_level: expected a number > 0 and < 1, got 1\.0",
+        ),
         ({"confidence_level": 0}, ValueError, "confidence_level: expected"),
         ({"confidence_level": math.nan}, ValueError, "confidence_level: expected"),
         ({"confidence_level": "high"}, TypeError, "confidence_level: expected"),
-        ({"mode": "both"}, ValueError, "mode: expected one of 'contains', 'meets', 'lower', 'upper', got 'both'"),
-        ({"method": "jackknife"}, ValueError, "method: expected one of 'split', 'cv', 'oob', 'prefit'"),
-        ({"method": "oob"}, TypeError, "estimator: expected a MaxMarginIntervalForest with bootstrap=True"),
+        (
+            {"mode": "both"},
+            ValueError,
+            "mode: expected one of 'contains', 'meets', 'lower', 'upper', got 'both'",
+        ),
+        (
+            {"method": "jackknife"},
+            ValueError,
+            "method: expected one of 'split', 'cv', 'oob', 'prefit'",
+        ),
+        (
+            {"method": "oob"},
+            TypeError,
+            "estimator: expected a MaxMarginIntervalForest with bootstrap=True",
+        ),
         ({"method": "prefit"}, ValueError, r"call conformalize\(X, y\), not fit"),
         ({"cv": 1}, ValueError, "cv: expected an integer >= 2, got 1"),
         ({"cv": "five"}, ValueError, "cv: expected a number of folds"),
         ({"method": "split", "test_size": 2.0}, ValueError, "test_size"),
-        ({"spread": "width"}, ValueError, "spread: expected one of 'trees', 'distribution', got 'width'"),
+        (
+            {"spread": "width"},
+            ValueError,
+            "spread: expected one of 'trees', 'distribution', got 'width'",
+        ),
         (
             {"spread": "trees"},
             TypeError,
@@ -597,7 +699,9 @@ def test_wrong_parameters_are_refused_and_leave_the_model_as_it_was(parameters, 
 
 def test_a_wrong_level_of_one_call_is_refused():
     model = around([0.0] * 9, [1.0] * 9)
-    with pytest.raises(ValueError, match=r"confidence_level: expected a number > 0 and < 1, got 90"):
+    with pytest.raises(
+        ValueError, match=r"confidence_level: expected a number > 0 and < 1, got 90"
+    ):
         model.predict_interval([[0.0]], confidence_level=90)
 
 
@@ -615,11 +719,15 @@ def test_rows_that_every_tree_drew_do_not_calibrate():
     assert set(model.calibration_idx_) == set(range(60)) - (drawn[0] & drawn[1])
     assert 0 < len(model.calibration_idx_) < 60
     with pytest.raises(ValueError, match="all of them trained every tree"):
-        ConformalIntervalRegressor(clone(forest).set_params(n_estimators=1), method="oob").fit(X[:1], Y[2:3])
+        ConformalIntervalRegressor(clone(forest).set_params(n_estimators=1), method="oob").fit(
+            X[:1], Y[2:3]
+        )
 
 
 def test_predictions_that_are_not_numbers_are_refused():
-    with pytest.raises(ValueError, match=r"its predictions are NaN or infinite in 1 of 3 rows \(first: row 1"):
+    with pytest.raises(
+        ValueError, match=r"its predictions are NaN or infinite in 1 of 3 rows \(first: row 1"
+    ):
         around([1.0, math.nan, 2.0], [1.0, 2.0, 3.0])
 
 
@@ -649,9 +757,13 @@ def test_a_pipeline_gets_the_frame_as_it_is():
     model = ConformalIntervalRegressor(pipeline, mode="lower", random_state=0).fit(FRAME, TARGET)
     assert model.feature_names_in_.tolist() == ["town", "age", "dose"]
     assert np.isfinite(model.predict_interval(FRAME)[:, 0]).all()
-    forest = ConformalIntervalRegressor(FOREST, method="oob").fit(pd.DataFrame(X, columns=["a", "b"]), Y)
+    forest = ConformalIntervalRegressor(FOREST, method="oob").fit(
+        pd.DataFrame(X, columns=["a", "b"]), Y
+    )
     assert forest.predict_interval(pd.DataFrame(NEW, columns=["a", "b"])).shape == (9, 2)
-    last = make_pipeline(encoder(), ConformalIntervalRegressor(TREE, mode="lower")).fit(FRAME, TARGET)
+    last = make_pipeline(encoder(), ConformalIntervalRegressor(TREE, mode="lower")).fit(
+        FRAME, TARGET
+    )
     assert last[-1].predict_interval(last[:-1].transform(FRAME)).shape == (120, 2)
 
 
@@ -669,8 +781,12 @@ def test_every_estimator_of_the_package_can_be_wrapped(name):
     needed = [key for key in ESTIMATORS[name].__init__.__annotations__ if key in wrapped]
     estimator = ESTIMATORS[name](**{key: wrapped[key] for key in needed}, **FAST.get(name, {}))
     small = {"n_estimators": 5, "n_margins": 2, "cv": 2, "n_alphas": 5}
-    estimator.set_params(**{key: value for key, value in small.items() if key in estimator.get_params(deep=False)})
-    model = ConformalIntervalRegressor(estimator, mode="lower", method="split", random_state=0).fit(X, np.exp(Y))
+    estimator.set_params(
+        **{key: value for key, value in small.items() if key in estimator.get_params(deep=False)}
+    )
+    model = ConformalIntervalRegressor(estimator, mode="lower", method="split", random_state=0).fit(
+        X, np.exp(Y)
+    )
     ranges = model.predict_interval(NEW)
     assert np.isfinite(ranges[:, 0]).all()
     again = pickle.loads(pickle.dumps(model))

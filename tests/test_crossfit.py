@@ -33,7 +33,9 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 def test_each_row_is_predicted_by_the_model_that_was_trained_without_it():
     model = CrossFittedIntervalRegressor(TREE, cv=4).fit(X, Y)
     assert len(model.estimators_) == 4
-    for inner, (train, test) in zip(model.estimators_, CensoringStratifiedKFold(4).split(X, Y), strict=True):
+    for inner, (train, test) in zip(
+        model.estimators_, CensoringStratifiedKFold(4).split(X, Y), strict=True
+    ):
         literal = clone(TREE).fit(X[train], Y[train])
         np.testing.assert_array_equal(inner.tree_.nodes, literal.tree_.nodes)
         np.testing.assert_array_equal(model.oof_prediction_[test], literal.predict(X[test]))
@@ -41,21 +43,27 @@ def test_each_row_is_predicted_by_the_model_that_was_trained_without_it():
 
 def test_the_mean_of_the_models_predicts():
     model = CrossFittedIntervalRegressor(TREE, cv=3).fit(X, Y)
-    np.testing.assert_allclose(model.predict(X), np.mean([inner.predict(X) for inner in model.estimators_], axis=0))
+    np.testing.assert_allclose(
+        model.predict(X), np.mean([inner.predict(X) for inner in model.estimators_], axis=0)
+    )
     assert model.feature_importances_.shape == (2,)
 
 
 def test_a_booster_with_a_patience_stops_on_the_fold_that_it_does_not_see():
     booster = MaxMarginIntervalBoosting(300, n_iter_no_change=5, random_state=0)
     model = CrossFittedIntervalRegressor(booster, cv=3).fit(X, Y)
-    for inner, (train, test) in zip(model.estimators_, CensoringStratifiedKFold(3).split(X, Y), strict=True):
+    for inner, (train, test) in zip(
+        model.estimators_, CensoringStratifiedKFold(3).split(X, Y), strict=True
+    ):
         literal = clone(booster).fit(X[train], Y[train], X_val=X[test], y_val=Y[test])
         assert inner.n_estimators_ == literal.n_estimators_ < 300
         np.testing.assert_array_equal(inner.predict(X), literal.predict(X))
 
 
 def test_threads_change_nothing():
-    one, two = (CrossFittedIntervalRegressor(TREE, cv=3, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
+    one, two = (
+        CrossFittedIntervalRegressor(TREE, cv=3, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2)
+    )
     np.testing.assert_array_equal(one.oof_prediction_, two.oof_prediction_)
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
@@ -89,7 +97,9 @@ def test_a_pipeline_gets_the_frame_as_it_is_and_survives_a_file(tmp_path):
     assert model.predict(frame).shape == (60,)
     assert model.feature_names_in_.tolist() == ["dose", "site"]
     marginwood.save(model, tmp_path / "model.mw")
-    np.testing.assert_array_equal(marginwood.load(tmp_path / "model.mw").predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(
+        marginwood.load(tmp_path / "model.mw").predict(frame), model.predict(frame)
+    )
 
 
 def test_a_fit_that_fails_leaves_the_models_as_they_were():
@@ -105,4 +115,7 @@ def test_trees_are_read_as_an_ensemble_and_boosters_are_not():
     trees = read(CrossFittedIntervalRegressor(TREE, cv=3).fit(X, Y)).ensemble
     assert len(trees.trees) == 3
     assert trees.aggregation == "mean"
-    assert read(CrossFittedIntervalRegressor(MaxMarginIntervalBoosting(3), cv=3).fit(X, Y)).ensemble is None
+    assert (
+        read(CrossFittedIntervalRegressor(MaxMarginIntervalBoosting(3), cv=3).fit(X, Y)).ensemble
+        is None
+    )

@@ -83,7 +83,9 @@ def test_the_cluster_grows_the_same_forest_from_data_that_is_sent_once(scattered
 
 
 @pytest.mark.parametrize(("n_deaths", "least_times_sent"), [(1, 1), (N_WORKERS, 2)])
-def test_workers_that_die_cost_time_and_not_the_result(client, scattered, tmp_path, n_deaths, least_times_sent):
+def test_workers_that_die_cost_time_and_not_the_result(
+    client, scattered, tmp_path, n_deaths, least_times_sent
+):
     pids = list(client.run(os.getpid).values())
     client.register_plugin(make_plugin(tmp_path / "killed", pids[:n_deaths]))
     with joblib.parallel_config(**DASK):

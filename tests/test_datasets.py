@@ -121,7 +121,9 @@ def test_intervals_of_a_regression_hold_the_values_in_the_mix_that_was_asked_for
 def test_intervals_of_a_regression_can_be_learnt_and_repeat_with_their_seed():
     X, y = make_intervals_from_regression(*load_diabetes(return_X_y=True), random_state=0)
     assert MaxMarginIntervalTree(max_depth=3).fit(X, y).score(X, y) > 0.4
-    np.testing.assert_array_equal(y, make_intervals_from_regression(*load_diabetes(return_X_y=True), random_state=0)[1])
+    np.testing.assert_array_equal(
+        y, make_intervals_from_regression(*load_diabetes(return_X_y=True), random_state=0)[1]
+    )
     all_left = make_intervals_from_regression(X, X[:, 0], left=1, right=0)[1]
     assert set(censoring_kind(all_left)) == {"left"}
 
@@ -170,7 +172,9 @@ def test_a_folder_is_read_as_the_command_line_reads_it(tmp_path):
     from marginwood._cli.main import make_parser
 
     cells = ["", "NA", " n/a ", "NaN", "null", "None", "TRUE", "false", " 1.5 ", "-Inf"]
-    features = '\ufeff"", a ,b\n' + "".join(f"row {idx},{cell},{idx}\n" for idx, cell in enumerate(cells))
+    features = '\ufeff"", a ,b\n' + "".join(
+        f"row {idx},{cell},{idx}\n" for idx, cell in enumerate(cells)
+    )
     targets = "lower,upper\n,2\n1,NA\n" + "n/a,3\n-Inf,Inf\n" * 4
     folds = "fold\n" + "1\n2\n" * 5
     folder = write_folder(tmp_path / "toy", features=features, targets=targets, folds=folds)
@@ -194,15 +198,27 @@ def test_folds_may_be_absent(tmp_path):
         ({"features": "a,b\n1,2\n1\n"}, r"features.csv: expected 2 columns, got 1 in row 1"),
         ({"features": "a\nx\n"}, r"features.csv: could not convert string to float: 'x' in row 0"),
         ({"folds": "fold\n1\n"}, "expected one number of rows"),
-        ({"folds": "fold\n1\n2.5\n1\n"}, r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 1, fold=2.5\)"),
-        ({"folds": "fold\n1\n2\nNA\n"}, r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 2, fold=nan\)"),
-        ({"folds": "fold\nInf\n2\n1\n"}, r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 0, fold=inf\)"),
+        (
+            {"folds": "fold\n1\n2.5\n1\n"},
+            r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 1, fold=2.5\)",
+        ),
+        (
+            {"folds": "fold\n1\n2\nNA\n"},
+            r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 2, fold=nan\)",
+        ),
+        (
+            {"folds": "fold\nInf\n2\n1\n"},
+            r"folds.csv: .* not whole numbers in 1 of 3 rows \(first: row 0, fold=inf\)",
+        ),
         ({"features": ""}, "features.csv: empty, .* expected a header"),
         ({"targets": ""}, "targets.csv: empty, .* expected a header"),
         ({"targets": "\n\n"}, "targets.csv: empty, .* expected a header"),
         ({"folds": '""\n1\n2\n1\n'}, "folds.csv: .* without names; expected a header"),
         ({"targets": "lower,upper\n2,1\n1,1\n1,1\n"}, "lower, upper: upper < lower in 1 of 3"),
-        ({"targets": "target\n2\n1\n1\n"}, "targets.csv: expected two columns, lower and upper ends; got 1"),
+        (
+            {"targets": "target\n2\n1\n1\n"},
+            "targets.csv: expected two columns, lower and upper ends; got 1",
+        ),
     ],
 )
 def test_a_folder_that_is_no_data_set_is_refused(tmp_path, changes, message):
@@ -212,7 +228,13 @@ def test_a_folder_that_is_no_data_set_is_refused(tmp_path, changes, message):
 
 def test_an_npz_file_is_read(tmp_path):
     X, y = make_sine(10, 2, random_state=0)
-    np.savez(tmp_path / "sine.npz", X=X, y=y, folds=np.arange(10) % 5 + 1, feature_names=np.array(["a", "b"]))
+    np.savez(
+        tmp_path / "sine.npz",
+        X=X,
+        y=y,
+        folds=np.arange(10) % 5 + 1,
+        feature_names=np.array(["a", "b"]),
+    )
     data = load_npz(tmp_path / "sine.npz")
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
@@ -222,7 +244,9 @@ def test_an_npz_file_is_read(tmp_path):
 
 def test_folds_of_an_npz_file_that_are_not_whole_numbers_are_refused(tmp_path):
     np.savez(tmp_path / "toy.npz", X=[[1.0], [2.0]], y=[1.0, 2.0], folds=[1, 2.5])
-    with pytest.raises(ValueError, match=r"toy.npz: folds are not whole numbers in 1 of 2 rows \(first: row 1"):
+    with pytest.raises(
+        ValueError, match=r"toy.npz: folds are not whole numbers in 1 of 2 rows \(first: row 1"
+    ):
         load_npz(tmp_path / "toy.npz")
 
 
@@ -243,7 +267,11 @@ def zip_of(files):
     return buffer.getvalue()
 
 
-SETS = {f"repo-main/{folder}/{name}": text for folder in ("servo", "toy (2)") for name, text in FILES.items()}
+SETS = {
+    f"repo-main/{folder}/{name}": text
+    for folder in ("servo", "toy (2)")
+    for name, text in FILES.items()
+}
 ZIP = zip_of(SETS | {"repo-main/README.md": "not data", "repo-main/servo/notes.txt": "not data"})
 
 
@@ -282,7 +310,9 @@ def server():
 
 
 def files_below(folder):
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def test_the_papers_data_is_downloaded_once(server, tmp_path):
@@ -305,7 +335,10 @@ def test_the_page_of_a_repository_leads_to_its_archive(server, tmp_path, monkeyp
     assert "servo" in fetch_paper_data(data_home=tmp_path, url=f"{server.url}/short")
 
 
-LOGIN = {"/login": (200, {"Content-Type": "text/html"}, b"<html>"), "/data.zip": (302, {"Location": "/login"}, b"")}
+LOGIN = {
+    "/login": (200, {"Content-Type": "text/html"}, b"<html>"),
+    "/data.zip": (302, {"Location": "/login"}, b""),
+}
 
 
 @pytest.mark.parametrize(("host", "n_asked"), [("github.com", 2), ("127.0.0.1", 4)])
@@ -338,9 +371,15 @@ CENTRAL = b"PK\x01\x02"  # where the archive describes its first file
 BOMB = {f"x/{number}/features.csv": "0" * 10**6 for number in range(4)}
 BAD_ANSWERS = {
     "truncated": ((200, {"Content-Length": str(len(ZIP))}, ZIP[:-100]), "broke off after .* of"),
-    "truncated without a length": ((200, {"Transfer-Encoding": "chunked"}, b"ff\r\nabc"), "incomplete"),
+    "truncated without a length": (
+        (200, {"Transfer-Encoding": "chunked"}, b"ff\r\nabc"),
+        "incomplete",
+    ),
     "cut before it was sent": ((200, {}, ZIP[:-100]), "expected a zip archive"),
-    "flipped bits": ((200, {}, ZIP[:60] + bytes(byte ^ 255 for byte in ZIP[60:70]) + ZIP[70:]), "damaged"),
+    "flipped bits": (
+        (200, {}, ZIP[:60] + bytes(byte ^ 255 for byte in ZIP[60:70]) + ZIP[70:]),
+        "damaged",
+    ),
     "encrypted": ((200, {}, bytes_at(ZIP, after(ZIP, CENTRAL, 8), 1)), "encrypted"),
     "a method that nothing reads": (
         (200, {}, bytes_at(ZIP, after(ZIP, CENTRAL, 10), 99)),
@@ -364,10 +403,16 @@ BAD_ANSWERS = {
     ),
     "server error": ((500, {}, b""), "answered 500"),
     "nothing of use": ((200, {}, zip_of({"a/b.txt": ""})), "holds no file named features.csv"),
-    "path outside": ((200, {}, zip_of(SETS | {"../../evil/features.csv": "a"})), r"'\.\./\.\./evil/features.csv'"),
+    "path outside": (
+        (200, {}, zip_of(SETS | {"../../evil/features.csv": "a"})),
+        r"'\.\./\.\./evil/features.csv'",
+    ),
     "absolute path": ((200, {}, zip_of({"/etc/features.csv": "a"})), "not inside a folder"),
     "no folder": ((200, {}, zip_of({"features.csv": "a"})), "not inside a folder"),
-    "a file twice": ((200, {}, zip_of({"x/s/features.csv": "a", "y/s/features.csv": "b"})), "two files at s/features"),
+    "a file twice": (
+        (200, {}, zip_of({"x/s/features.csv": "a", "y/s/features.csv": "b"})),
+        "two files at s/features",
+    ),
 }
 
 
@@ -378,7 +423,9 @@ def test_a_bad_answer_raises_and_leaves_nothing_behind(server, tmp_path, case, m
     server.table["/data.zip"] = answer
     # The server closes the connection after each answer, which ends those that are too short.
     with pytest.raises(OSError, match=f"{server.url}/data.zip: .*({message})"):
-        fetch_paper_data(data_home=tmp_path / "home", url=f"{server.url}/data.zip", timeout=PATIENCE)
+        fetch_paper_data(
+            data_home=tmp_path / "home", url=f"{server.url}/data.zip", timeout=PATIENCE
+        )
     assert list((tmp_path / "home").iterdir()) == []
     assert files_below(tmp_path) == []
 
@@ -389,7 +436,9 @@ def test_a_wrong_checksum_raises_and_leaves_nothing_behind(server, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interrupted_download_leaves_nothing_behind_and_can_be_repeated(server, tmp_path, monkeypatch):
+def test_an_interrupted_download_leaves_nothing_behind_and_can_be_repeated(
+    server, tmp_path, monkeypatch
+):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -405,7 +454,9 @@ def test_offline_the_error_says_what_to_do(tmp_path):
     with socket.socket() as nobody_listens:
         nobody_listens.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/data.zip"
-    with pytest.raises(OSError, match=r"cannot be reached .* Check the connection, .* pass a file://"):
+    with pytest.raises(
+        OSError, match=r"cannot be reached .* Check the connection, .* pass a file://"
+    ):
         fetch_paper_data(data_home=tmp_path, url=url)
     assert list(tmp_path.iterdir()) == []
 

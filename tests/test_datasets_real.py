@@ -83,11 +83,18 @@ def test_targets_are_made_of_the_columns_that_hold_them():
     is_event = [cells["cens"] == "1" for cells in read_cells("gbsg2")]
     assert datasets.load_gbsg2().y[0].tolist() == [1814, 1814]
     assert (np.isfinite(datasets.load_gbsg2().y[:, 1]) == is_event).all()
-    first_below = next(row for row, cells in enumerate(read_cells("mercury")) if cells["HgCen"] == "True")
+    first_below = next(
+        row for row, cells in enumerate(read_cells("mercury")) if cells["HgCen"] == "True"
+    )
     limit = float(read_cells("mercury")[first_below]["Hg"])
     assert datasets.load_mercury().y[first_below].tolist() == [-inf, nextafter(limit, 0)]
     answer = [int(cells["income"]) for cells in read_cells("incomes")]
-    for bracket, ends in {1: [0, 3000], 10: [14_000, 15_000], 15: [25_000, 30_000], 24: [105_000, inf]}.items():
+    for bracket, ends in {
+        1: [0, 3000],
+        10: [14_000, 15_000],
+        15: [25_000, 30_000],
+        24: [105_000, inf],
+    }.items():
         # From the lower end on, to under the upper one; 0 is left out.
         expected = [nextafter(end, 0) if np.isfinite(end) else end for end in ends]
         assert datasets.load_incomes().y[answer.index(bracket)].tolist() == expected
@@ -103,7 +110,9 @@ def test_every_file_has_a_notice_and_every_description_its_licence_and_source(na
 
 
 def test_every_packaged_file_is_loaded_by_a_function():
-    assert {path.name for path in DATA.iterdir()} == {f"{name}.csv" for name in CONTENTS} | {"NOTICE.md"}
+    assert {path.name for path in DATA.iterdir()} == {f"{name}.csv" for name in CONTENTS} | {
+        "NOTICE.md"
+    }
 
 
 def test_a_frame_without_pandas_names_the_extra(monkeypatch):

@@ -60,16 +60,25 @@ def test_both_sides_have_their_minimum_at_every_step(code, n, seed, kind_of_weig
     }[kind_of_weights]
     order = rng.permutation(n)
     steps, left_over = steps_of(breakpoints, kinds, weights, order, code)
-    limits = [Limit(exact(b), k == LOWER, exact(w)) for b, k, w in zip(breakpoints, kinds, weights, strict=True)]
+    limits = [
+        Limit(exact(b), k == LOWER, exact(w))
+        for b, k, w in zip(breakpoints, kinds, weights, strict=True)
+    ]
     for i in range(n + 1):
         for side, chosen in enumerate((order[:i], order[i:])):
             found = minimum([limits[j] for j in chosen], LOSS_NAMES[code])
             cost, value, low, high, n_left = steps[i, side]
             assert cost == pytest.approx(float(found.cost), rel=1e-14, abs=0)
-            np.testing.assert_allclose([low, high], [float(found.low), float(found.high)], rtol=1e-15, atol=1e-15)
+            np.testing.assert_allclose(
+                [low, high], [float(found.low), float(found.high)], rtol=1e-15, atol=1e-15
+            )
             assert value == pytest.approx(float(found.value), rel=1e-15, abs=1e-15, nan_ok=True)
             if len(chosen):
-                assert np.sum(breakpoints[chosen] < low - 1e-9) <= n_left <= np.sum(breakpoints[chosen] <= high + 1e-9)
+                assert (
+                    np.sum(breakpoints[chosen] < low - 1e-9)
+                    <= n_left
+                    <= np.sum(breakpoints[chosen] <= high + 1e-9)
+                )
     assert left_over == 0
 
 

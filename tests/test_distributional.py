@@ -48,11 +48,14 @@ def test_errors_around_a_prediction_are_those_of_rows_with_the_nearest_predictio
         reach = np.sort(distance)[59]
         weight = (1 - np.minimum(distance / reach, 1) ** 3) ** 3
         literal = turnbull(Y - unseen[:, np.newaxis], weight, tol=1e-9)
-        np.testing.assert_allclose(found.sf(times, bound="lower"), literal.sf(times, bound="lower"), atol=1e-3)
+        np.testing.assert_allclose(
+            found.sf(times, bound="lower"), literal.sf(times, bound="lower"), atol=1e-3
+        )
     prediction = model.estimator_.predict(X)
     nearest = np.abs(prediction[:, np.newaxis] - model.centres_).argmin(axis=1)
     expected = [
-        model.residual_distribution_[int(centre)].sf(times - at) for centre, at in zip(nearest, prediction, strict=True)
+        model.residual_distribution_[int(centre)].sf(times - at)
+        for centre, at in zip(nearest, prediction, strict=True)
     ]
     np.testing.assert_allclose(model.predict_survival_function(X, times), expected, atol=1e-12)
 
@@ -63,13 +66,17 @@ def test_ranges_are_wider_where_errors_are():
     y = x[:, 0] + 0.5 * x[:, 0] * random.standard_normal(800)
     ends = np.array([[0.5], [3.5]])
     for neighbors, ratio in ((None, 1.0), (0.3, 7.0)):
-        model = DistributionalIntervalRegressor(L1IntervalRegression(alpha=0.01), neighbors=neighbors).fit(x, y)
+        model = DistributionalIntervalRegressor(
+            L1IntervalRegression(alpha=0.01), neighbors=neighbors
+        ).fit(x, y)
         widths = np.diff(model.predict_quantile(ends, [0.1, 0.9]), axis=1).ravel()
         np.testing.assert_allclose(widths[1] / widths[0], ratio, rtol=0.3)
 
 
 def test_rows_that_all_have_one_prediction_are_neighbours():
-    model = DistributionalIntervalRegressor(IntervalDummyRegressor(), cv=[(np.arange(80), np.arange(80))]).fit(X, Y)
+    model = DistributionalIntervalRegressor(
+        IntervalDummyRegressor(), cv=[(np.arange(80), np.arange(80))]
+    ).fit(X, Y)
     assert len(model.centres_) == 1
     pooled = turnbull(Y - model.estimator_.oof_prediction_[:, np.newaxis])
     np.testing.assert_allclose(model.residual_distribution_[0].sf(0.1), pooled.sf(0.1), atol=0.01)
@@ -80,26 +87,36 @@ def test_rows_that_all_have_one_prediction_are_neighbours():
     [
         MaxMarginIntervalForest(20, random_state=0),
         CrossFittedIntervalRegressor(TREE, cv=3),
-        IntervalSuperLearner([("tree", TREE), ("constant", IntervalDummyRegressor())], cv=3, random_state=0),
+        IntervalSuperLearner(
+            [("tree", TREE), ("constant", IntervalDummyRegressor())], cv=3, random_state=0
+        ),
     ],
     ids=["forest", "cross-fitted", "mixture"],
 )
 def test_an_estimators_own_predictions_of_unseen_rows_will_do(estimator, tmp_path):
     weight = 1.0 + np.arange(80) % 3
     model = DistributionalIntervalRegressor(estimator, cv="own", neighbors=None).fit(X, Y, weight)
-    unseen = getattr(model.estimator_, "oof_prediction_", getattr(model.estimator_, "oob_prediction_", None))
+    unseen = getattr(
+        model.estimator_, "oof_prediction_", getattr(model.estimator_, "oob_prediction_", None)
+    )
     known = np.isfinite(unseen)
     residual = turnbull(Y[known] - unseen[known, np.newaxis], weight[known])
     np.testing.assert_allclose(model.residual_mass_, residual.mass)
     marginwood.save(model, tmp_path / "model.mw")
     loaded = marginwood.load(tmp_path / "model.mw")
-    np.testing.assert_array_equal(loaded.predict_quantile(X, [0.1, 0.9]), model.predict_quantile(X, [0.1, 0.9]))
+    np.testing.assert_array_equal(
+        loaded.predict_quantile(X, [0.1, 0.9]), model.predict_quantile(X, [0.1, 0.9])
+    )
 
 
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"cv": "own"}, TypeError, "estimator: expected .* got MaxMarginIntervalTree. Set cv to the number of folds"),
+        (
+            {"cv": "own"},
+            TypeError,
+            "estimator: expected .* got MaxMarginIntervalTree. Set cv to the number of folds",
+        ),
         ({"cv": "oob"}, ValueError, "cv: expected folds or 'own', got 'oob'"),
         ({"neighbors": 0}, ValueError, "neighbors: expected None or a share > 0 and <= 1, got 0"),
         ({"neighbors": "all"}, TypeError, "neighbors: expected None or a share"),
@@ -129,18 +146,24 @@ def test_curves_fall_from_one_to_zero_and_quantiles_rise():
 def test_permuted_rows_are_predicted_alike():
     model = DistributionalIntervalRegressor(TREE, cv=3).fit(X, Y)
     order = np.random.RandomState(0).permutation(len(X))
-    np.testing.assert_array_equal(model.predict_quantile(X[order], 0.3), model.predict_quantile(X, 0.3)[order])
+    np.testing.assert_array_equal(
+        model.predict_quantile(X[order], 0.3), model.predict_quantile(X, 0.3)[order]
+    )
 
 
 def test_the_prediction_is_the_median():
     model = DistributionalIntervalRegressor(TREE, cv=3).fit(X, Y)
-    np.testing.assert_allclose(model.predict(X), model.predict_distribution(X).median(bound="spread"))
+    np.testing.assert_allclose(
+        model.predict(X), model.predict_distribution(X).median(bound="spread")
+    )
 
 
 def test_a_median_beyond_all_data_is_the_farthest_limit():
     times = np.arange(1.0, 31.0)
     y = from_events(times, times < 5)
-    model = DistributionalIntervalRegressor(IntervalDummyRegressor(), cv=3).fit(times.reshape(-1, 1), y)
+    model = DistributionalIntervalRegressor(IntervalDummyRegressor(), cv=3).fit(
+        times.reshape(-1, 1), y
+    )
     assert np.isinf(model.predict_quantile([[1.0]], 0.9)).all()
     assert np.isfinite(model.predict([[1.0]])).all()
 
@@ -172,14 +195,18 @@ def test_times_out_of_order_are_refused(times, message):
         model.predict_survival_function(X, times)
 
 
-@pytest.mark.parametrize(("given", "shown"), [("tree", "'tree'"), (MaxMarginIntervalTree, "the class MaxMargin")])
+@pytest.mark.parametrize(
+    ("given", "shown"), [("tree", "'tree'"), (MaxMarginIntervalTree, "the class MaxMargin")]
+)
 def test_what_is_no_estimator_is_refused(given, shown):
     for wrapper, name in (
         (DistributionalIntervalRegressor, "estimator"),
         (CrossFittedIntervalRegressor, "estimator"),
         (marginwood.TransformedIntervalRegressor, "regressor"),
     ):
-        with pytest.raises(TypeError, match=f"{name}: expected an estimator with fit and predict, got {shown}"):
+        with pytest.raises(
+            TypeError, match=f"{name}: expected an estimator with fit and predict, got {shown}"
+        ):
             wrapper(given).fit(X, Y)
 
 

@@ -46,7 +46,9 @@ def batches():
 
 def join(parts):
     offsets = np.cumsum([0] + [len(mass) for _, mass in parts])
-    return IntervalDistribution(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), offsets)
+    return IntervalDistribution(
+        *(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), offsets
+    )
 
 
 def spread_cdf(support, mass, t):
@@ -72,9 +74,13 @@ def test_the_curves_are_those_of_masses_at_the_ends_and_spread_between_them(step
     at_lower = [mass[(support[:, 0] < t) | (support[:, 1] <= t)].sum() for t in POINTS]
     np.testing.assert_allclose(found.cdf(POINTS, bound="lower"), at_upper, atol=1e-12)
     np.testing.assert_allclose(found.cdf(POINTS, bound="upper"), at_lower, atol=1e-12)
-    np.testing.assert_allclose(found.cdf(POINTS), [spread_cdf(support, mass, t) for t in POINTS], atol=1e-12)
+    np.testing.assert_allclose(
+        found.cdf(POINTS), [spread_cdf(support, mass, t) for t in POINTS], atol=1e-12
+    )
     for bound, opposite in (("lower", "upper"), ("spread", "spread"), ("upper", "lower")):
-        np.testing.assert_allclose(found.sf(POINTS, bound=bound), 1 - found.cdf(POINTS, bound=opposite), atol=1e-12)
+        np.testing.assert_allclose(
+            found.sf(POINTS, bound=bound), 1 - found.cdf(POINTS, bound=opposite), atol=1e-12
+        )
 
 
 @given(batches(), st.sampled_from(["lower", "spread", "upper"]))
@@ -100,11 +106,16 @@ def test_a_quantile_lies_where_the_curves_reach_its_level(step, q):
     value = found.quantile(q, bound="spread")
     assert low <= value <= high
     if np.isfinite(value):
-        assert found.cdf(value) == pytest.approx(q, abs=1e-9) or (support == value).all(axis=1).any()
+        assert (
+            found.cdf(value) == pytest.approx(q, abs=1e-9) or (support == value).all(axis=1).any()
+        )
 
 
 @given(
-    steps(), st.tuples(st.integers(-7, 7), st.integers(-7, 7)), st.sampled_from(SIDES), st.sampled_from([0, -inf, inf])
+    steps(),
+    st.tuples(st.integers(-7, 7), st.integers(-7, 7)),
+    st.sampled_from(SIDES),
+    st.sampled_from([0, -inf, inf]),
 )
 def test_the_probability_of_an_interval_is_what_lies_in_it(step, ends, closed, unknown):
     support, mass = step
@@ -117,14 +128,20 @@ def test_the_probability_of_an_interval_is_what_lies_in_it(step, ends, closed, u
     (begin, end), (lower, upper) = half_open(y)[0], half_open(support).T
     meets = (lower < end) & (begin < upper)
     inside = (begin <= lower) & (upper <= end)
-    least, between, most = (found.probability(y, bound=bound)[0] for bound in ("lower", "spread", "upper"))
+    least, between, most = (
+        found.probability(y, bound=bound)[0] for bound in ("lower", "spread", "upper")
+    )
     assert least == pytest.approx(mass[inside].sum(), abs=1e-12)
     assert most == pytest.approx(mass[meets].sum(), abs=1e-12)
-    spread = [spread_cdf(support, mass, t) if np.isfinite(t) else float(t > 0) for t in (begin, end)]
+    spread = [
+        spread_cdf(support, mass, t) if np.isfinite(t) else float(t > 0) for t in (begin, end)
+    ]
     assert between == pytest.approx(spread[1] - spread[0], abs=1e-12)
 
 
-@given(steps(), st.sets(st.integers(-7, 7), min_size=1), st.sampled_from(SIDES[:2]), st.floats(-9, 9))
+@given(
+    steps(), st.sets(st.integers(-7, 7), min_size=1), st.sampled_from(SIDES[:2]), st.floats(-9, 9)
+)
 def test_the_probabilities_of_touching_brackets_add_up_to_1(step, edges, closed, shift):
     found = IntervalDistribution(*step).shifted(shift)
     edges = np.array([-inf, *sorted(edges), inf])
@@ -153,8 +170,18 @@ def test_a_distribution_that_is_moved_says_of_its_support_what_it_shows(step, sh
 def test_what_is_shown_is_the_number_that_was_meant():
     found = turnbull(from_detection_limits(["<0.1", "0.1", "3", "≥7"]))
     assert found.support.tolist() == [[-inf, 0.1], [0.1, 0.1], [3, 3], [7, inf]]
-    assert found.quantile([0.1, 0.3, 0.6, 0.9]).tolist() == [[-inf, 0.1], [0.1, 0.1], [3, 3], [7, inf]]
-    assert found.cdf([0.1, nextafter(0.1, 0), 7, nextafter(7, 0)]).tolist() == [0.5, 0.25, 0.75, 0.75]
+    assert found.quantile([0.1, 0.3, 0.6, 0.9]).tolist() == [
+        [-inf, 0.1],
+        [0.1, 0.1],
+        [3, 3],
+        [7, inf],
+    ]
+    assert found.cdf([0.1, nextafter(0.1, 0), 7, nextafter(7, 0)]).tolist() == [
+        0.5,
+        0.25,
+        0.75,
+        0.75,
+    ]
     # A known value is what it is, whatever it looks like.
     noisy = turnbull([0.7 + 0.1, 1.0])
     assert noisy.support[0].tolist() == [0.7999999999999999, 0.7999999999999999]
@@ -175,7 +202,9 @@ def test_a_clipped_mean_is_the_area_above_the_curve(step):
     grid = np.arange(-4, 5.0)
     # The curve is linear between whole numbers, but for jumps on them.
     middles = found.sf((grid[1:] + grid[:-1]) / 2)
-    assert found.mean(bound="spread", within=(-4, 4)) == pytest.approx(-4 + middles.sum(), abs=1e-12)
+    assert found.mean(bound="spread", within=(-4, 4)) == pytest.approx(
+        -4 + middles.sum(), abs=1e-12
+    )
     low, high = found.mean(within=(-4, 4))
     assert low - 1e-12 <= found.mean(bound="spread", within=(-4, 4)) <= high + 1e-12
 
@@ -185,21 +214,30 @@ def test_mass_without_a_limit_makes_means_and_quantiles_infinite():
     assert found.mean().tolist() == [-inf, inf]
     assert found.quantile([0.0, 0.5, 1.0]).tolist() == [[-inf, 1], [2, 2], [3, inf]]
     assert found.quantile([0.1, 0.5, 0.9], bound="spread").tolist() == [-inf, 2, inf]
-    with pytest.raises(ValueError, match=r"mean: mass below every limit and above every limit in 1 of 1 rows"):
+    with pytest.raises(
+        ValueError, match=r"mean: mass below every limit and above every limit in 1 of 1 rows"
+    ):
         found.mean(bound="spread")
 
 
 @given(batches(), st.lists(st.integers(-3, 3).map(float), min_size=4, max_size=4))
 def test_rows_answer_as_they_would_alone(parts, shifts):
     together = join(parts).shifted(shifts[: len(parts)])
-    alone = [IntervalDistribution(*part).shifted(shift) for part, shift in zip(parts, shifts, strict=False)]
+    alone = [
+        IntervalDistribution(*part).shifted(shift)
+        for part, shift in zip(parts, shifts, strict=False)
+    ]
     levels = [0.25, 0.5, 0.9]
     for bound in ("lower", "spread", "upper"):
         for name, points in (("cdf", POINTS), ("sf", POINTS), ("quantile", levels)):
             each = [getattr(one, name)(points, bound=bound) for one in alone]
-            assert getattr(together, name)(points, bound=bound).tolist() == [row.tolist() for row in each]
+            assert getattr(together, name)(points, bound=bound).tolist() == [
+                row.tolist() for row in each
+            ]
     assert together.median().tolist() == [one.median().tolist() for one in alone]
-    assert together.mean(within=(-2, 2)).tolist() == [one.mean(within=(-2, 2)).tolist() for one in alone]
+    assert together.mean(within=(-2, 2)).tolist() == [
+        one.mean(within=(-2, 2)).tolist() for one in alone
+    ]
     y = np.tile([-1.0, 2.0], (len(parts), 1))
     assert together.probability(y).tolist() == [one.probability(y[:1])[0] for one in alone]
     for row, one in enumerate(alone):
@@ -209,7 +247,9 @@ def test_rows_answer_as_they_would_alone(parts, shifts):
 
 def test_rows_can_be_put_together():
     one = turnbull([1.0, 2.0])
-    together = concatenate([one, one.shifted([1.0, 5.0])[1:], join([([(0.0, 0.0)], [1.0]), ([(3.0, 4.0)], [1.0])])])
+    together = concatenate(
+        [one, one.shifted([1.0, 5.0])[1:], join([([(0.0, 0.0)], [1.0]), ([(3.0, 4.0)], [1.0])])]
+    )
     assert together.quantile(1.0).tolist() == [[2, 2], [7, 7], [0, 0], [3, 4]]
     assert together[3].mass.tolist() == [1.0]
 
@@ -254,18 +294,39 @@ ROWS = ONE.shifted([0.0, 1.0, 2.0])
         (lambda: ONE.quantile([0.5, -0.1]), "q: expected shares from 0 to 1, got -0.1"),
         (lambda: ONE.quantile(np.nan), "q: expected shares from 0 to 1, got nan"),
         (lambda: ONE.cdf([0.0, np.nan]), "t: expected numbers, got NaN or None in 1 of 2 values"),
-        (lambda: ONE.cdf(0.0, bound="both"), "bound: expected one of 'lower', 'spread', 'upper', got 'both'"),
-        (lambda: ONE.sf(0.0, bound="best"), "bound: expected one of 'lower', 'spread', 'upper', got 'best'"),
-        (lambda: ONE.mean(bound="best"), "bound: expected one of 'both', 'lower', 'spread', 'upper', got 'best'"),
-        (lambda: ONE.shifted([[1.0]]), r"by: expected a number or shape \(1,\); got shape \(1, 1\)"),
+        (
+            lambda: ONE.cdf(0.0, bound="both"),
+            "bound: expected one of 'lower', 'spread', 'upper', got 'both'",
+        ),
+        (
+            lambda: ONE.sf(0.0, bound="best"),
+            "bound: expected one of 'lower', 'spread', 'upper', got 'best'",
+        ),
+        (
+            lambda: ONE.mean(bound="best"),
+            "bound: expected one of 'both', 'lower', 'spread', 'upper', got 'best'",
+        ),
+        (
+            lambda: ONE.shifted([[1.0]]),
+            r"by: expected a number or shape \(1,\); got shape \(1, 1\)",
+        ),
         (lambda: ONE.mean(within=(3, 1)), r"within: expected two numbers, .* got \(3, 1\)"),
         (lambda: ONE.mean(within=3), "within: expected two numbers, .* got 3"),
         (lambda: ONE.shifted(inf), "by: expected finite numbers, got another"),
-        (lambda: ROWS.cdf(np.zeros((2, 3))), r"t: expected a number, shape \(m,\), or shape \(3, m\)"),
+        (
+            lambda: ROWS.cdf(np.zeros((2, 3))),
+            r"t: expected a number, shape \(m,\), or shape \(3, m\)",
+        ),
         (lambda: ROWS.shifted([1.0, 2.0]), r"by: expected a number or shape \(3,\)"),
         (lambda: ROWS.probability([(0, 1)]), "y: expected one interval for each of 3 rows, got 1"),
-        (lambda: IntervalDistribution([(0, 1)], [0.5]), "mass: expected masses that add up to 1, got another sum"),
-        (lambda: IntervalDistribution([(0, 1), (2, 3)], [1.5, -0.5]), "mass: expected positive numbers, got another"),
+        (
+            lambda: IntervalDistribution([(0, 1)], [0.5]),
+            "mass: expected masses that add up to 1, got another sum",
+        ),
+        (
+            lambda: IntervalDistribution([(0, 1), (2, 3)], [1.5, -0.5]),
+            "mass: expected positive numbers, got another",
+        ),
         (lambda: IntervalDistribution([(0, 1)], [1.0, 0.0]), r"mass: expected shape \(1,\)"),
         (
             lambda: IntervalDistribution([(0, 2), (1, 3)], [0.5, 0.5]),
@@ -275,8 +336,14 @@ ROWS = ONE.shifted([0.0, 1.0, 2.0])
             lambda: IntervalDistribution([(0, 0), (0, 0)], [0.5, 0.5]),
             "support: expected each interval above the one before it",
         ),
-        (lambda: IntervalDistribution([(0, 1)], [1.0], offsets=[0, 2]), "offsets: expected increasing integers"),
-        (lambda: IntervalDistribution([(0, 1)], [1.0], offsets=[0, 0, 1]), "offsets: expected increasing integers"),
+        (
+            lambda: IntervalDistribution([(0, 1)], [1.0], offsets=[0, 2]),
+            "offsets: expected increasing integers",
+        ),
+        (
+            lambda: IntervalDistribution([(0, 1)], [1.0], offsets=[0, 0, 1]),
+            "offsets: expected increasing integers",
+        ),
     ],
 )
 def test_what_cannot_be_answered_is_named(ask, message):

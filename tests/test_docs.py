@@ -40,7 +40,9 @@ def test_blocks_are_paired_with_their_output_and_picture():
     assert found == [("a\n", None, None), ("b\n", "2\n", "b.png"), ("d\n", None, "d.png")]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if find_blocks(page.read_text(encoding="utf-8"))], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if find_blocks(page.read_text(encoding="utf-8"))], ids=name_of
+)
 def test_a_page_prints_what_it_says_and_draws_small_pictures(page, tmp_path):
     for block, printed in run(page, tmp_path):
         assert (block.output is None) == (not printed), block.code
@@ -57,7 +59,10 @@ def test_parts_of_other_files_are_found_where_pages_include_them():
     for page in PAGES:
         for path, options in INCLUDE.findall(page.read_text(encoding="utf-8")):
             text = (page.parent / path).read_text(encoding="utf-8")
-            found += [text.count(marker) for marker in re.findall(r':(?:start-after|end-before): "(.*)"', options)]
+            found += [
+                text.count(marker)
+                for marker in re.findall(r':(?:start-after|end-before): "(.*)"', options)
+            ]
     assert found == [1] * len(found)
     assert found
 
@@ -68,13 +73,19 @@ def test_links_and_pictures_of_a_page_are_there(page):
     for target in [*LINK.findall(text), *PICTURE.findall(text)]:
         if "://" not in target and target.partition("#")[0]:
             path = (page.parent / target.partition("#")[0]).resolve()
-            is_generated = path.is_relative_to(DOCS) and path.relative_to(DOCS).as_posix() in GENERATED
+            is_generated = (
+                path.is_relative_to(DOCS) and path.relative_to(DOCS).as_posix() in GENERATED
+            )
             assert path.exists() or is_generated, target
 
 
 def test_every_picture_is_on_a_page():
     pages = [*find_pages(), *(ROOT / name for name in ("CONTRIBUTING.md", "ARCHITECTURE.md"))]
-    shown = {(page.parent / target).resolve() for page in pages for target in PICTURE.findall(page.read_text("utf-8"))}
+    shown = {
+        (page.parent / target).resolve()
+        for page in pages
+        for target in PICTURE.findall(page.read_text("utf-8"))
+    }
     assert set((DOCS / "images").rglob("*.png")) <= shown
 
 
@@ -86,7 +97,11 @@ def test_no_picture_is_blank(picture):
 
 
 def test_no_page_for_users_names_a_version_that_would_go_stale():
-    assert [name_of(page) for page in find_pages() if f"marginwood-{__version__}" in page.read_text("utf-8")] == []
+    assert [
+        name_of(page)
+        for page in find_pages()
+        if f"marginwood-{__version__}" in page.read_text("utf-8")
+    ] == []
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
@@ -99,7 +114,9 @@ def test_a_story_runs_and_draws(story):
 
 
 def test_the_site_shows_every_story():
-    assert all(f'"{story.name}"' in (DOCS / "conf.py").read_text(encoding="utf-8") for story in STORIES)
+    assert all(
+        f'"{story.name}"' in (DOCS / "conf.py").read_text(encoding="utf-8") for story in STORIES
+    )
 
 
 def test_the_page_of_the_command_line_is_made_of_its_help():

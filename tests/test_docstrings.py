@@ -38,7 +38,9 @@ def members(module):
     """Functions, classes and their methods; a class that inherits its constructor refers to its parent's parameters."""
     for name in module.__all__:
         thing, path = getattr(module, name), f"{module.__name__}.{name}"
-        if inspect.isfunction(thing) or (inspect.isclass(thing) and vars(thing).keys() & {"__init__", "__new__"}):
+        if inspect.isfunction(thing) or (
+            inspect.isclass(thing) and vars(thing).keys() & {"__init__", "__new__"}
+        ):
             yield path
         if inspect.isclass(thing):
             for method, function in inspect.getmembers(thing, inspect.isfunction):
@@ -60,9 +62,15 @@ def test_public_docstrings_agree_with_signatures(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_every_docstring_with_a_margin_says_that_exact_rows_have_none(name):
     module = importlib.import_module(f"marginwood{name}")
-    texts = {(path, name): text for path in members(module) for name, text in described_parameters(path).items()}
+    texts = {
+        (path, name): text
+        for path in members(module)
+        for name, text in described_parameters(path).items()
+    }
     margins = {place: text for place, text in texts.items() if place[1] in ("margin", "margins")}
-    assert [place for place, text in margins.items() if "``lower == upper`` have no margin" not in text] == []
+    assert [
+        place for place, text in margins.items() if "``lower == upper`` have no margin" not in text
+    ] == []
 
 
 def described_parameters(path):
@@ -74,7 +82,9 @@ def described_parameters(path):
 def read_api():
     """The objects that the page of the API lists."""
     listed, module = set(), None
-    for line in (Path(__file__).parents[1] / "docs" / "api.rst").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (Path(__file__).parents[1] / "docs" / "api.rst").read_text(encoding="utf-8").splitlines()
+    ):
         if line.startswith(".. currentmodule:: "):
             module = importlib.import_module(line.split()[-1])
         elif line.startswith("   ") and not line.startswith("   :") and " " not in line.strip():
@@ -89,7 +99,9 @@ def test_the_page_of_the_api_lists_everything_public(name):
     module = importlib.import_module(f"marginwood{name}")
     things = {member: getattr(module, member) for member in module.__all__}
     missing = [
-        member for member, thing in things.items() if id(thing) not in read_api() and not inspect.ismodule(thing)
+        member
+        for member, thing in things.items()
+        if id(thing) not in read_api() and not inspect.ismodule(thing)
     ]
     assert not missing, f"docs/api.rst does not list {missing}"
 

@@ -37,7 +37,11 @@ def test_parents_come_before_their_children_and_the_left_before_the_right():
 
 
 def test_a_drawing_is_cut_at_splits_below_the_depth_and_never_at_leaves():
-    assert [(place.idx, place.is_cut) for place in places(stairs(), 0)] == [(0, False), (1, False), (2, True)]
+    assert [(place.idx, place.is_cut) for place in places(stairs(), 0)] == [
+        (0, False),
+        (1, False),
+        (2, True),
+    ]
     assert list(places(stairs(), 1)) == list(places(stairs(), None))
 
 
@@ -101,7 +105,9 @@ def test_whole_numbers_keep_their_zeros_without_decimals():
         (0.2, 0.3, 0.4, "0.2 (its rows alone: [0.3, 0.4])"),
     ],
 )
-def test_a_value_is_put_beside_those_that_are_as_good_or_better_for_its_rows(value, low, high, text):
+def test_a_value_is_put_beside_those_that_are_as_good_or_better_for_its_rows(
+    value, low, high, text
+):
     assert name_value(value, low, high, lambda number: show_number(number, 2)) == text
 
 
@@ -134,7 +140,9 @@ def test_a_surface_of_many_alphas_keeps_both_ends_and_subnormal_numbers():
     assert len(levels) <= 42
     assert levels[[0, 1, -2, -1]].tolist() == [0, 5e-324, 1e300, inf]
     surface = make_surface(np.zeros(502), alpha, -alpha, alpha == 5e-324, levels)
-    np.testing.assert_array_equal(alpha[surface.candidates[0, [0, 1, -2, -1]]], levels[[0, 1, -2, -1]])
+    np.testing.assert_array_equal(
+        alpha[surface.candidates[0, [0, 1, -2, -1]]], levels[[0, 1, -2, -1]]
+    )
 
 
 def tried(**columns):
@@ -144,16 +152,27 @@ def tried(**columns):
 
 
 def test_a_survey_of_a_grid_shows_what_was_tried_and_numbers_it_as_the_search_does():
-    grid = tried(param_margin=[0.0, 0.0, 0.5, 0.5], param_max_depth=[1, 9, 1, 3], param_loss=list("abab"))
-    surface = survey(grid, np.array([1, 2, 3]), grid.numbers("max_depth"), np.array([1.0, 3.0, 9.0]))
+    grid = tried(
+        param_margin=[0.0, 0.0, 0.5, 0.5], param_max_depth=[1, 9, 1, 3], param_loss=list("abab")
+    )
+    surface = survey(
+        grid, np.array([1, 2, 3]), grid.numbers("max_depth"), np.array([1.0, 3.0, 9.0])
+    )
     assert surface.candidates.tolist() == [[-1, -1, 1], [2, 3, -1]]
     assert surface.chosen == (1, 1)
 
 
 def test_a_survey_of_a_path_fills_every_cell_with_the_nearest_candidate():
-    path = tried(param_margin=[0.0, 0.0, 0.5, 0.5], param_ccp_alpha=[0.1, inf, 0.3, inf], n_leaves=[3, 1, 4, 1])
+    path = tried(
+        param_margin=[0.0, 0.0, 0.5, 0.5],
+        param_ccp_alpha=[0.1, inf, 0.3, inf],
+        n_leaves=[3, 1, 4, 1],
+    )
     level = path.numbers("ccp_alpha")
-    assert survey(path, np.arange(4), level, surface_levels(level)).candidates.tolist() == [[0, 0, 1], [2, 2, 3]]
+    assert survey(path, np.arange(4), level, surface_levels(level)).candidates.tolist() == [
+        [0, 0, 1],
+        [2, 2, 3],
+    ]
     stages = tried(param_margin=np.zeros(1000), param_n_estimators=np.arange(1000) + 1)
     level = stages.numbers("n_estimators")
     assert (survey(stages, np.arange(1000), level, surface_levels(level)).candidates >= 0).all()

@@ -33,7 +33,9 @@ def predict(base, model, X, names=None):
     base.execute(f"CREATE TABLE hard (place INTEGER, {columns})")
     rows = np.where(np.isnan(X), None, X).tolist()
     marks = ", ".join("?" * (1 + len(names)))
-    base.executemany(f"INSERT INTO hard VALUES ({marks})", [[i, *row] for i, row in enumerate(rows)])
+    base.executemany(
+        f"INSERT INTO hard VALUES ({marks})", [[i, *row] for i, row in enumerate(rows)]
+    )
     query = f"SELECT {to_sql(model, feature_names=names, table='hard')} FROM hard ORDER BY place"
     found = [value for (value,) in base.execute(query).fetchall()]
     base.execute("DROP TABLE hard")
@@ -60,7 +62,9 @@ def test_values_of_few_digits_are_added_as_doubles_and_not_as_decimals(base, see
 def test_every_literal_is_read_as_its_double(base):
     rng = np.random.default_rng(0)
     values = rng.integers(0, 2**64, 3000, dtype=np.uint64).view(np.float64)
-    values = np.concatenate([values[np.isfinite(values)], rng.normal(size=500), np.round(rng.normal(size=500), 2)])
+    values = np.concatenate(
+        [values[np.isfinite(values)], rng.normal(size=500), np.round(rng.normal(size=500), 2)]
+    )
     literals = ", ".join(_number(value) for value in values.tolist())
     found = base.execute(f"SELECT unnest([{literals}])").fetchall()
     assert [value for (value,) in found] == values.tolist()
@@ -123,9 +127,15 @@ def test_a_linear_model_takes_a_relation_too(table):
 
 
 def test_weights_are_one_column_of_a_frame_and_not_a_relation(table):
-    X, y, weights = table("SELECT x FROM t").pl(), table("SELECT low, high FROM t").pl(), "SELECT i + 1 AS i FROM t"
+    X, y, weights = (
+        table("SELECT x FROM t").pl(),
+        table("SELECT low, high FROM t").pl(),
+        "SELECT i + 1 AS i FROM t",
+    )
     tree = MaxMarginIntervalTree()
-    with pytest.raises(ValueError, match=r"sample_weight: expected a number or shape \(40,\).*got shape \(40, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"sample_weight: expected a number or shape \(40,\).*got shape \(40, 1\)"
+    ):
         tree.fit(X, y, sample_weight=table(weights))
     tree.fit(X, y, sample_weight=table(weights).pl()["i"])
     assert tree.tree_.weighted_n_node_samples[0] == 820
@@ -135,7 +145,10 @@ def test_weights_are_one_column_of_a_frame_and_not_a_relation(table):
     ("query", "message"),
     [
         ("SELECT ['a', 'b'][1 + i % 2] AS s FROM t", "X: expected numbers, got text in column 's'"),
-        ("SELECT DATE '2020-01-01' + i AS day FROM t", "X: expected numbers, got dates or durations in column 'day'"),
+        (
+            "SELECT DATE '2020-01-01' + i AS day FROM t",
+            "X: expected numbers, got dates or durations in column 'day'",
+        ),
         ("SELECT [x] AS l FROM t", "X: expected rows of numbers"),
         ("SELECT x, x FROM t", "X: expected columns of different names|different numbers"),
         ("SELECT x FROM t WHERE i < 0", "0 sample"),
@@ -152,7 +165,9 @@ def test_a_connection_that_waits_for_its_rows_to_be_fetched_is_no_table(base):
 
 
 def test_sql_of_the_command_line_runs(table, base, tmp_path, capsys):
-    tree = MaxMarginIntervalTree(max_depth=3).fit(table("SELECT x, f FROM t"), table("SELECT low, high FROM t"))
+    tree = MaxMarginIntervalTree(max_depth=3).fit(
+        table("SELECT x, f FROM t"), table("SELECT low, high FROM t")
+    )
     save(tree, tmp_path / "tree.mw")
     assert main(["show", str(tmp_path / "tree.mw"), "--format", "sql"]) == 0
     found = base.execute(f"SELECT {capsys.readouterr().out} FROM t").fetchall()

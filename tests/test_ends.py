@@ -28,7 +28,9 @@ def holds(row, x):
 
 
 @pytest.mark.parametrize("closed", SIDES)
-@pytest.mark.parametrize(("lower", "upper"), [(1.0, 2.0), (0.0, 5.0), (-3.5, 0.0), (-inf, 2.0), (1.0, inf), (0.1, 1e9)])
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(1.0, 2.0), (0.0, 5.0), (-3.5, 0.0), (-inf, 2.0), (1.0, inf), (0.1, 1e9)]
+)
 def test_an_interval_holds_the_ends_that_belong_to_it(lower, upper, closed):
     row = make_intervals([lower], [upper], closed=closed)[0]
     middle = max(min(lower, 1e300) / 2 + min(upper, 1e300) / 2, -1e300)
@@ -77,7 +79,10 @@ def test_the_largest_limits_may_belong_to_their_interval():
     [
         ({"closed": "up"}, "closed: expected one of 'right', 'left', 'both', 'neither', got 'up'"),
         ({"closed": None}, "closed: expected one of 'right', 'left', 'both', 'neither', got None"),
-        ({"closed": ["left"]}, r"closed: expected one of .*, or one for each of 2 rows; got shape \(1,\)"),
+        (
+            {"closed": ["left"]},
+            r"closed: expected one of .*, or one for each of 2 rows; got shape \(1,\)",
+        ),
         ({"closed": ["left"] * 3}, r"or one for each of 2 rows; got shape \(3,\)"),
         (
             {"closed": ["left", "up"]},
@@ -88,7 +93,10 @@ def test_the_largest_limits_may_belong_to_their_interval():
             {"upper": [2, 2], "closed": "neither"},
             r"lower, upper: no number lies between open ends in 1 of 2 rows \(first: row 1, lower=2.0, upper=2.0\)",
         ),
-        ({"lower": [0, nextafter(3, 0)], "closed": "neither"}, "no number lies between open ends in 1 of 2 rows"),
+        (
+            {"lower": [0, nextafter(3, 0)], "closed": "neither"},
+            "no number lies between open ends in 1 of 2 rows",
+        ),
     ],
 )
 def test_sides_that_make_no_interval_are_refused(arguments, message):

@@ -9,7 +9,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.tree import export_graphviz, plot_tree
 
-from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTree, MaxMarginIntervalTreeCV, export, export_text
+from marginwood import (
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
+    export,
+    export_text,
+)
 from marginwood._support.text import printable
 from pipelines import FRAME, NAMES, TARGET, fit_pipeline
 from trees import chain
@@ -22,7 +28,9 @@ def dose_tree(X=None):
 
 
 def test_every_leaf_shows_value_optimal_interval_samples_and_cost():
-    tree = MaxMarginIntervalTree(max_depth=1).fit([[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]])
+    tree = MaxMarginIntervalTree(max_depth=1).fit(
+        [[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]]
+    )
     assert export_text(tree) == "\n".join(
         [
             "|-- x[0] <= 2.5",
@@ -53,7 +61,9 @@ def test_a_lone_leaf_is_one_line_and_an_open_end_is_infinite():
     assert export_text(tree) == "|-- value: 2 in [2, inf], samples: 1, cost: 0"
 
 
-@pytest.mark.parametrize(("target", "left", "right"), [(0.0, " or missing", ""), (9.0, "", " or missing")])
+@pytest.mark.parametrize(
+    ("target", "left", "right"), [(0.0, " or missing", ""), (9.0, "", " or missing")]
+)
 def test_missing_values_are_named_on_the_side_where_they_go(target, left, right):
     tree = MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [0.0, 9.0, target])
     lines = export_text(tree).splitlines()
@@ -113,8 +123,12 @@ def test_a_wrong_argument_is_named(draw, argument):
 
 
 def test_a_name_of_two_lines_is_drawn_on_one():
-    assert export_text(dose_tree(), feature_names=["dose\nin gram"]).startswith("|-- dose in gram <= 1.5\n")
-    assert str(export.to_rules(dose_tree(), feature_names=["dose\nin gram"])[0]).startswith("dose in gram <= 1.5: ")
+    assert export_text(dose_tree(), feature_names=["dose\nin gram"]).startswith(
+        "|-- dose in gram <= 1.5\n"
+    )
+    assert str(export.to_rules(dose_tree(), feature_names=["dose\nin gram"])[0]).startswith(
+        "dose in gram <= 1.5: "
+    )
 
 
 def test_an_unfitted_tree_is_refused():
@@ -150,11 +164,15 @@ def test_scikit_learn_plots_the_tree_once_its_check_of_types_is_off():
 @pytest.mark.parametrize(
     "model", [MaxMarginIntervalTree(max_depth=3), MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5])]
 )
-@pytest.mark.parametrize("draw", [export_text, export.export_graphviz, export.export_latex, export.to_rules])
+@pytest.mark.parametrize(
+    "draw", [export_text, export.export_graphviz, export.export_latex, export.to_rules]
+)
 def test_a_pipeline_is_drawn_by_its_last_step_with_the_names_that_the_steps_give(draw, model):
     pipeline = fit_pipeline(model)
     assert draw(pipeline) == draw(pipeline[-1], feature_names=NAMES)
-    assert draw(pipeline, feature_names=list("abcde")) == draw(pipeline[-1], feature_names=list("abcde"))
+    assert draw(pipeline, feature_names=list("abcde")) == draw(
+        pipeline[-1], feature_names=list("abcde")
+    )
 
 
 def test_rules_of_a_pipeline_speak_of_the_encoded_values():
@@ -170,7 +188,10 @@ FORMS = [export.to_sql, export.to_onnx, export.to_shap, export.to_dict]
 def test_forms_that_predict_from_columns_refuse_a_pipeline_that_changes_them(export_to):
     if export_to is export.to_onnx:
         pytest.importorskip("onnx")
-    with pytest.raises(ValueError, match=rf"^model: {export_to.__name__} predicts.*\(ColumnTransformer\).*model\[-1\]"):
+    with pytest.raises(
+        ValueError,
+        match=rf"^model: {export_to.__name__} predicts.*\(ColumnTransformer\).*model\[-1\]",
+    ):
         export_to(fit_pipeline(MaxMarginIntervalForest(2, random_state=0)))
 
 
@@ -179,7 +200,9 @@ def test_forms_that_predict_from_columns_take_a_pipeline_that_leaves_them(export
     if export_to is export.to_onnx:
         pytest.importorskip("onnx")
     frame = FRAME[["age", "dose"]]
-    pipeline = Pipeline([("nothing", "passthrough"), ("tree", MaxMarginIntervalTree(max_depth=2))]).fit(frame, TARGET)
+    pipeline = Pipeline(
+        [("nothing", "passthrough"), ("tree", MaxMarginIntervalTree(max_depth=2))]
+    ).fit(frame, TARGET)
     assert str(export_to(pipeline)) == str(export_to(pipeline[-1]))
 
 

@@ -24,7 +24,9 @@ NAMES = ["a", "b", "c"]
 
 def find_splits(model):
     """Features and thresholds of all splits, as XGBoost tells them."""
-    trees = json.loads(bytes(model.booster_.save_raw("json")))["learner"]["gradient_booster"]["model"]["trees"]
+    trees = json.loads(bytes(model.booster_.save_raw("json")))["learner"]["gradient_booster"][
+        "model"
+    ]["trees"]
     return [
         (tree["split_indices"][node], float(tree["split_conditions"][node]))
         for tree in trees
@@ -45,7 +47,13 @@ def probes(model):
     for feature, threshold in find_splits(model):
         below = float(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
         middle = (below + threshold) / 2
-        for value in (threshold, below, middle, np.nextafter(middle, -np.inf), np.nextafter(middle, np.inf)):
+        for value in (
+            threshold,
+            below,
+            middle,
+            np.nextafter(middle, -np.inf),
+            np.nextafter(middle, np.inf),
+        ):
             row = X[len(rows) % len(X)].copy()
             row[feature] = value
             rows.append(row)
@@ -75,32 +83,46 @@ def test_onnx_predicts_what_xgboost_predicts(model, probes):
 
 def test_a_split_that_parts_missing_values_only_keeps_both_directions():
     features = np.array([[0.0], [0.0], [np.nan], [np.nan]] * 5)
-    model = XGBIntervalRegressor(3, min_child_weight=0, n_jobs=1).fit(features, [0.0, 0.0, 5.0, 5.0] * 5)
+    model = XGBIntervalRegressor(3, min_child_weight=0, n_jobs=1).fit(
+        features, [0.0, 0.0, 5.0, 5.0] * 5
+    )
     rows = np.array([[0.0], [np.nan], [np.inf], [-np.inf], [1.0], [-1.0]])
     assert len(np.unique(model.predict(rows))) > 1
     assert_close(run_onnx(model, rows), model.predict(rows))
 
 
 @given(st.floats(width=32, min_value=-(2.0**122), max_value=2.0**122))
-def test_the_largest_double_below_a_threshold_is_rounded_below_it_and_the_next_one_is_not(threshold):
+def test_the_largest_double_below_a_threshold_is_rounded_below_it_and_the_next_one_is_not(
+    threshold,
+):
     largest = largest_below(np.float32(threshold))
     assert np.float32(largest) < np.float32(threshold)
     assert np.float32(np.nextafter(largest, np.inf)) >= np.float32(threshold)
 
 
-@pytest.mark.parametrize("linear", [L1IntervalRegression(alpha=0.05), L1IntervalRegressionCV(n_alphas=5, cv=2)])
+@pytest.mark.parametrize(
+    "linear", [L1IntervalRegression(alpha=0.05), L1IntervalRegressionCV(n_alphas=5, cv=2)]
+)
 def test_linear_models_predict_the_same_in_sql_and_onnx(linear):
     features, intervals = make_linear(100, 4, random_state=0)
     linear.fit(features, intervals)
     names = list("abcd")
     sql = to_sql(linear, feature_names=names, table="rows")
     assert sql.count("*") == np.count_nonzero(getattr(linear, "best_estimator_", linear).coef_)
-    np.testing.assert_allclose(run_sql(sql, features, names), linear.predict(features), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(run_onnx(linear, features), linear.predict(features), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        run_sql(sql, features, names), linear.predict(features), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        run_onnx(linear, features), linear.predict(features), rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*booster=dart")
 def test_other_boosters_of_xgboost_are_refused_by_name():
-    model = XGBIntervalRegressor(3, n_jobs=1, xgb_params={"booster": "dart", "rate_drop": 0.9}).fit(X, Y)
-    with pytest.raises(ValueError, match=r"added as they are, got booster='dart', which weighs them"):
+    model = XGBIntervalRegressor(3, n_jobs=1, xgb_params={"booster": "dart", "rate_drop": 0.9}).fit(
+        X, Y
+    )
+    with pytest.raises(
+        ValueError, match=r"added as they are, got booster='dart', which weighs them"
+    ):
         to_sql(model, feature_names=NAMES)

@@ -78,7 +78,10 @@ def test_infinities_tuples_and_texts_are_kept_apart():
 
 def test_arrays_among_the_parameters_are_kept():
     model = copy.copy(TREES[1])
-    model.margins, model.losses = np.array([0.1, inf], dtype=np.float32), np.array(["linear_hinge", ""])
+    model.margins, model.losses = (
+        np.array([0.1, inf], dtype=np.float32),
+        np.array(["linear_hinge", ""]),
+    )
     model.cv = [(np.arange(5, dtype=np.uint64) + 2**63, np.zeros((2, 0), dtype=bool))]
     loaded = through_json(model)
     for kept, array in [
@@ -115,7 +118,9 @@ def test_a_very_deep_tree_survives():
 def test_what_is_no_fitted_model_is_refused():
     with pytest.raises(NotFittedError):
         to_dict(MaxMarginIntervalTree())
-    with pytest.raises(TypeError, match=r"expected a fitted estimator of marginwood.*got LinearRegression"):
+    with pytest.raises(
+        TypeError, match=r"expected a fitted estimator of marginwood.*got LinearRegression"
+    ):
         to_dict(LinearRegression().fit(np.zeros((2, 1)), [0.0, 1.0]))
     with pytest.raises(TypeError):
         to_dict(3)
@@ -158,11 +163,23 @@ def changed(path, value):
         (("model", "tree_"), SMALL["model"], "no node table"),
         (("model", "predict"), "text", "not callable"),
         ((*COLUMNS, "value"), changed, "needs the columns"),
-        ((*COLUMNS, "other"), SMALL["model"]["tree_"]["nodes"]["columns"]["value"], "needs the columns"),
+        (
+            (*COLUMNS, "other"),
+            SMALL["model"]["tree_"]["nodes"]["columns"]["value"],
+            "needs the columns",
+        ),
         ((*COLUMNS, "feature", "items"), [5, -2, 0, -2, -2], "beyond the 1 of the model"),
         ((*COLUMNS, "feature", "items"), [-1, -2, 0, -2, -2], "beyond the 1 of the model"),
-        ((*COLUMNS, "feature", "items"), [0, 2**31 - 1, 0, -2, -2], "a leaf has a child or a feature"),
-        ((*COLUMNS, "children_right", "items"), [2, 4, 4, -1, -1], "a leaf has a child or a feature"),
+        (
+            (*COLUMNS, "feature", "items"),
+            [0, 2**31 - 1, 0, -2, -2],
+            "a leaf has a child or a feature",
+        ),
+        (
+            (*COLUMNS, "children_right", "items"),
+            [2, 4, 4, -1, -1],
+            "a leaf has a child or a feature",
+        ),
         ((*COLUMNS, "children_left", "items"), [0, -1, 3, -1, -1], "backwards"),
         ((*COLUMNS, "children_left", "items"), [1, 0, 3, -1, -1], "backwards"),
         ((*COLUMNS, "children_left", "items"), [3, -1, 3, -1, -1], "share a child|neighbours"),
@@ -190,7 +207,9 @@ def changed(path, value):
     ],
 )
 def test_a_damaged_dictionary_raises_and_says_so(path, value, message):
-    with pytest.raises(ValueError, match=f"state: not a model of marginwood, or damaged: .*({message})"):
+    with pytest.raises(
+        ValueError, match=f"state: not a model of marginwood, or damaged: .*({message})"
+    ):
         from_dict(changed(path, value))
 
 
@@ -198,7 +217,12 @@ def test_an_array_where_a_number_belongs_is_refused():
     state = to_dict(marginwood.IntervalDummyRegressor().fit(X, y))
     for n_values in (2, 3):
         items = [0.5] * n_values
-        state["model"]["constant_"] = {"__class__": "array", "dtype": "float64", "shape": [n_values], "items": items}
+        state["model"]["constant_"] = {
+            "__class__": "array",
+            "dtype": "float64",
+            "shape": [n_values],
+            "items": items,
+        }
         with pytest.raises(ValueError, match="damaged"):
             from_dict(state)
 
@@ -218,7 +242,13 @@ def test_a_dictionary_that_holds_itself_raises():
 
 def entries(value, path=()):
     """Paths to everything inside a dictionary."""
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, item in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield (*path, key)
         yield from entries(item, (*path, key))
 
@@ -226,7 +256,21 @@ def entries(value, path=()):
 @given(st.randoms(use_true_random=False))
 def test_random_damage_gives_a_model_or_a_value_error(rng: random.Random):
     path = rng.choice(list(entries(SMALL)))
-    junk = [changed, None, -1, 7, 2.5, 1e308, "x", [], {}, [[]], True, 2**40, {"__class__": "array"}]
+    junk = [
+        changed,
+        None,
+        -1,
+        7,
+        2.5,
+        1e308,
+        "x",
+        [],
+        {},
+        [[]],
+        True,
+        2**40,
+        {"__class__": "array"},
+    ]
     state = changed(path, rng.choice(junk))
     try:
         model = from_dict(state)
@@ -248,12 +292,17 @@ def test_a_broken_tree_inside_an_ensemble_is_found(model):
 
 
 def test_ensembles_of_one_row_survive():
-    for model in (MaxMarginIntervalForest(n_estimators=2), MaxMarginIntervalBoosting(n_estimators=2)):
+    for model in (
+        MaxMarginIntervalForest(n_estimators=2),
+        MaxMarginIntervalBoosting(n_estimators=2),
+    ):
         model.fit([[1.0]], [(2.0, inf)])
         assert_same(model, through_json(model), np.array([[0.0], [nan]]))
 
 
-@pytest.mark.parametrize(("n_jobs", "expected"), [(10**9, -1), (-5000, -5000), (None, None), (1, 1)])
+@pytest.mark.parametrize(
+    ("n_jobs", "expected"), [(10**9, -1), (-5000, -5000), (None, None), (1, 1)]
+)
 def test_no_state_asks_for_more_threads_than_there_are_processors(n_jobs, expected):
     forest = MaxMarginIntervalForest(2, random_state=0).fit(X, y).set_params(n_jobs=n_jobs)
     assert from_dict(to_dict(forest)).n_jobs == expected

@@ -16,14 +16,25 @@ from marginwood._support.text import one_line, printable
 from marginwood.export import export_graphviz
 from trees import TREES, chain, name_of
 
-HOSTILE = ['a"b', "back\\slash", "two\nlines", "<script>alert(1)</script>", "&lt;b&gt;", "größe ≤ 3 µm", "\\N", '"];}']
+HOSTILE = [
+    'a"b',
+    "back\\slash",
+    "two\nlines",
+    "<script>alert(1)</script>",
+    "&lt;b&gt;",
+    "größe ≤ 3 µm",
+    "\\N",
+    '"];}',
+]
 STRING = r'"(?:[^"\\]|\\.)*"'
 STATEMENT = re.compile(rf"(\d+)(?: -> (\d+))? \[(\w+={STRING}(?:, \w+={STRING})*)\];")
 MEANING = {r"\\": "\\", r"\"": '"', r"\n": "\n", "&amp;": "&"}
 
 
 def stump():
-    return MaxMarginIntervalTree(max_depth=1).fit([[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]])
+    return MaxMarginIntervalTree(max_depth=1).fit(
+        [[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]]
+    )
 
 
 def parse(dot):
@@ -37,7 +48,9 @@ def parse(dot):
         match = STATEMENT.fullmatch(statement.strip())
         assert match, statement
         attributes = {key: text[1:-1] for key, text in re.findall(rf"(\w+)=({STRING})", match[3])}
-        attributes["label"] = re.sub(r"\\.|&amp;", lambda found: MEANING[found[0]], attributes["label"])
+        attributes["label"] = re.sub(
+            r"\\.|&amp;", lambda found: MEANING[found[0]], attributes["label"]
+        )
         if match[2] is None:
             nodes[int(match[1])] = attributes
         else:
@@ -61,7 +74,9 @@ def test_colours_go_from_the_least_value_to_the_largest():
 
 @pytest.mark.parametrize("targets", [[-1e150, 1e150], [3.0, 3.0]])
 def test_the_largest_values_and_equal_values_have_colours(targets):
-    nodes, _ = parse(export_graphviz(MaxMarginIntervalTree(loss="linear_hinge").fit([[0], [1]], targets)))
+    nodes, _ = parse(
+        export_graphviz(MaxMarginIntervalTree(loss="linear_hinge").fit([[0], [1]], targets))
+    )
     assert all(re.fullmatch("#[0-9a-f]{6}", node["fillcolor"]) for node in nodes.values())
 
 
@@ -71,7 +86,10 @@ def test_every_node_and_edge_of_every_kind_of_tree_is_drawn(model):
     assert len(nodes) == model.tree_.node_count
     assert len(edges) == len(nodes) - 1
     table = model.tree_
-    assert all(child in (table.children_left[parent], table.children_right[parent]) for parent, child in edges)
+    assert all(
+        child in (table.children_left[parent], table.children_right[parent])
+        for parent, child in edges
+    )
 
 
 def test_missing_values_are_named_on_the_answer_that_they_take():
@@ -97,7 +115,9 @@ def test_any_name_is_shown_on_one_line_with_its_control_characters_escaped(name)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_graphviz_reads_it(name):
     dot = export_graphviz(stump(), feature_names=[name])
-    drawn = subprocess.run(["dot", "-Tplain"], input=dot.encode(), capture_output=True, check=True, timeout=PATIENCE)
+    drawn = subprocess.run(
+        ["dot", "-Tplain"], input=dot.encode(), capture_output=True, check=True, timeout=PATIENCE
+    )
     assert drawn.stdout.count(b"\nnode ") == 3
 
 
@@ -106,7 +126,9 @@ def test_a_very_deep_tree_is_drawn_without_recursion():
 
 
 def test_infinite_ends_and_splits_that_part_missing_values_are_words():
-    dot = export_graphviz(MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [(2, inf), (2, inf), (-inf, 0)]))
+    dot = export_graphviz(
+        MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [(2, inf), (2, inf), (-inf, 0)])
+    )
     assert "x[0] is present" in dot
     assert parse(dot)[1] == {(0, 1): "yes", (0, 2): "no"}
     assert "in [2, inf]" in dot

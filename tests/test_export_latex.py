@@ -16,7 +16,15 @@ from marginwood.export import export_latex
 from marginwood.export._latex import SPECIAL, escape
 from trees import TREES, chain, name_of
 
-HOSTILE = ["50% of $x_1$ & more", "#1 {brace} }{", r"\input{/etc/passwd}", "a~b^c", '<"a"|b>', "a[0], b=[1]", "größe"]
+HOSTILE = [
+    "50% of $x_1$ & more",
+    "#1 {brace} }{",
+    r"\input{/etc/passwd}",
+    "a~b^c",
+    '<"a"|b>',
+    "a[0], b=[1]",
+    "größe",
+]
 DOCUMENT = r"""
 \documentclass{standalone}
 \usepackage[T1]{fontenc}
@@ -30,7 +38,9 @@ CONTROL = re.compile(r"\\([a-z]+\{\}|[^a-z])")
 
 
 def stump():
-    return MaxMarginIntervalTree(max_depth=1).fit([[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]])
+    return MaxMarginIntervalTree(max_depth=1).fit(
+        [[1], [2], [3]], [[0.0, 1.0], [2.0, 3.0], [8.0, 9.0]]
+    )
 
 
 def n_open(latex):
@@ -78,7 +88,9 @@ def test_brackets_nest_as_the_tree_does():
 
 
 def test_missing_values_are_named_and_infinite_ends_are_signs():
-    latex = export_latex(MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [(2, inf), (2, inf), (-inf, 0)]))
+    latex = export_latex(
+        MaxMarginIntervalTree().fit([[0.0], [1.0], [nan]], [(2, inf), (2, inf), (-inf, 0)])
+    )
     assert "{x[0] is present}" in latex
     assert r"in [$2$, $\infty$]" in latex
     assert r"in [$-\infty$, $0$]" in latex

@@ -64,7 +64,9 @@ def test_ensembles_differ_by_rounding_of_the_sum_only(model, n_rows):
 
 @pytest.mark.parametrize("n_estimators", [1, 2, 7, 50])
 def test_the_median_of_a_forest_is_exact(n_estimators):
-    forest = MaxMarginIntervalForest(n_estimators=n_estimators, aggregation="median", random_state=0).fit(X, y)
+    forest = MaxMarginIntervalForest(
+        n_estimators=n_estimators, aggregation="median", random_state=0
+    ).fit(X, y)
     rows = probes(forest)
     np.testing.assert_array_equal(run(forest, rows), forest.predict(rows), strict=True)
 

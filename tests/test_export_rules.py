@@ -25,7 +25,9 @@ def holds(condition, x):
 def satisfied(rules, row):
     """The rules that a row satisfies; features are named by their position."""
     return [
-        rule for rule in rules if all(holds(condition, row[int(condition.feature)]) for condition in rule.conditions)
+        rule
+        for rule in rules
+        if all(holds(condition, row[int(condition.feature)]) for condition in rule.conditions)
     ]
 
 

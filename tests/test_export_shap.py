@@ -30,7 +30,9 @@ def expectation(tree, row, known, node=0):
     if feature in known:
         if np.isnan(row[feature]):
             return expectation(tree, row, known, tree["children_default"][node])
-        return expectation(tree, row, known, left if row[feature] <= tree["thresholds"][node] else right)
+        return expectation(
+            tree, row, known, left if row[feature] <= tree["thresholds"][node] else right
+        )
     weight = tree["node_sample_weight"]
     sides = [weight[side] * expectation(tree, row, known, side) for side in (left, right)]
     return sum(sides) / (weight[left] + weight[right])
@@ -57,7 +59,9 @@ def shapley_values(exported, row):
     """The expected value and the mean gain of every feature over all sets of known features, by definition."""
 
     def value(known):
-        return exported["base_offset"] + sum(expectation(tree, row, known) for tree in exported["trees"])
+        return exported["base_offset"] + sum(
+            expectation(tree, row, known) for tree in exported["trees"]
+        )
 
     return gains_of(value, len(row))
 
@@ -68,7 +72,11 @@ def gains_of(value, n_features):
     for feature in range(n_features):
         others = [other for other in range(n_features) if other != feature]
         for size in range(n_features):
-            share = math.factorial(size) * math.factorial(n_features - size - 1) / math.factorial(n_features)
+            share = (
+                math.factorial(size)
+                * math.factorial(n_features - size - 1)
+                / math.factorial(n_features)
+            )
             for known in itertools.combinations(others, size):
                 gains[feature] += share * (value({*known, feature}) - value({*known}))
     return value(set()), gains
@@ -130,7 +138,9 @@ def test_shap_agrees_with_the_definition(explain):
 def test_values_of_shap_add_up_to_the_prediction(explain, model):
     rows = probes(model)
     expected, values = explain(to_shap(model), rows)
-    np.testing.assert_allclose(expected + values.sum(axis=1), model.predict(rows), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        expected + values.sum(axis=1), model.predict(rows), rtol=1e-9, atol=1e-9
+    )
 
 
 @st.composite
@@ -147,12 +157,18 @@ def test_values_of_categories_are_those_of_their_splits(explain):
     @settings(max_examples=60)
     @given(category_problems(), losses)
     def check(problem, loss):
-        tree = MaxMarginIntervalTree(loss=loss, margin=1.0, categorical_features=[0, 1]).fit(*problem)
+        tree = MaxMarginIntervalTree(loss=loss, margin=1.0, categorical_features=[0, 1]).fit(
+            *problem
+        )
         rows = to_codes(tree, np.concatenate([problem[0], [[nan, nan, nan], [77.0, 0.0, 1.0]]]))
         expected, values = explain(to_shap(tree), rows)
-        np.testing.assert_allclose(expected + values.sum(axis=1), tree.tree_.predict(rows), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            expected + values.sum(axis=1), tree.tree_.predict(rows), rtol=1e-9, atol=1e-9
+        )
         for row, gains in zip(rows, values, strict=True):
-            wanted = gains_of(lambda known, row=row: expectation_of_nodes(tree.tree_, row, known), 3)
+            wanted = gains_of(
+                lambda known, row=row: expectation_of_nodes(tree.tree_, row, known), 3
+            )
             np.testing.assert_allclose(expected, wanted[0], rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(gains, wanted[1], rtol=1e-9, atol=1e-9)
 
@@ -163,9 +179,13 @@ def test_values_of_categories_are_those_of_their_splits(explain):
 @pytest.mark.parametrize("codes", [[], [0, 1, 2, 3], [0, 2], [1, 2], [3]])
 def test_missing_categories_go_where_the_split_sends_them(codes, missing_go_to_left):
     labels = list("ABCD")
-    tree = MaxMarginIntervalTree(categorical_features=[0]).fit([[label] for label in labels], [1.0, 1.0, 9.0, 9.0])
+    tree = MaxMarginIntervalTree(categorical_features=[0]).fit(
+        [[label] for label in labels], [1.0, 1.0, 9.0, 9.0]
+    )
     tree.tree_.nodes["missing_go_to_left"][0] = missing_go_to_left
-    tree.tree_.subsets = tree.tree_.subsets._replace(offsets=np.array([0, len(codes)]), codes=np.array(codes, np.int32))
+    tree.tree_.subsets = tree.tree_.subsets._replace(
+        offsets=np.array([0, len(codes)]), codes=np.array(codes, np.int32)
+    )
     rows = to_codes(tree, [*([label] for label in labels), [None]])
     (exported,) = to_shap(tree)["trees"]
     found = [expectation(exported, row, {0}) for row in rows]
@@ -176,8 +196,12 @@ def test_missing_categories_go_where_the_split_sends_them(codes, missing_go_to_l
 @pytest.mark.parametrize("kind", [MaxMarginIntervalForest, MaxMarginIntervalBoosting])
 def test_values_of_ensembles_of_categories_add_up_to_the_prediction(explain, kind):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"site": pd.Categorical(rng.choice(list("ABCDEFGHIJ"), 80)), "dose": rng.normal(size=80)})
-    model = kind(n_estimators=20, random_state=0).fit(X, X["dose"] + X["site"].isin(["A", "D", "H"]))
+    X = pd.DataFrame(
+        {"site": pd.Categorical(rng.choice(list("ABCDEFGHIJ"), 80)), "dose": rng.normal(size=80)}
+    )
+    model = kind(n_estimators=20, random_state=0).fit(
+        X, X["dose"] + X["site"].isin(["A", "D", "H"])
+    )
     X["site"] = X["site"].cat.add_categories("unknown")
     X.loc[:2, "site"] = "unknown"
     expected, values = explain(to_shap(model), to_codes(model, X))
@@ -186,7 +210,9 @@ def test_values_of_ensembles_of_categories_add_up_to_the_prediction(explain, kin
 
 def test_a_split_of_many_categories_stays_shallow():
     labels = [[f"{number:03}"] for number in range(256)]
-    tree = MaxMarginIntervalTree(categorical_features=[0], max_depth=1).fit(labels, [0.0, 5.0] * 128)
+    tree = MaxMarginIntervalTree(categorical_features=[0], max_depth=1).fit(
+        labels, [0.0, 5.0] * 128
+    )
     (exported,) = to_shap(tree)["trees"]
     depth = np.zeros(len(exported["values"]), int)
     for children in zip(exported["children_left"], exported["children_right"], strict=True):
@@ -199,7 +225,9 @@ def test_a_split_of_many_categories_stays_shallow():
 def test_categories_that_would_make_a_huge_tree_are_refused(monkeypatch):
     monkeypatch.setattr(_shap, "MAX_NODES", 8)
     X = [["A"], ["B"], ["C"], ["D"], ["E"]]
-    forest = MaxMarginIntervalForest(n_estimators=4, bootstrap=False, categorical_features=[0], max_depth=1)
+    forest = MaxMarginIntervalForest(
+        n_estimators=4, bootstrap=False, categorical_features=[0], max_depth=1
+    )
     with pytest.raises(ValueError, match="at most 8 nodes, got more"):
         to_shap(forest.fit(X, [1.0, 9.0, 1.0, 9.0, 1.0]))
 

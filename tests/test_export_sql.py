@@ -41,7 +41,9 @@ def quoted(name):
 def run(sql, X, names):
     """What SQLite makes of the expression for every row; NaN is bound as NULL."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
-        database.execute(f'CREATE TABLE "rows" ({", ".join(f"{quoted(name)} REAL" for name in names)})')
+        database.execute(
+            f'CREATE TABLE "rows" ({", ".join(f"{quoted(name)} REAL" for name in names)})'
+        )
         marks = ", ".join("?" * len(names))
         rows = [[None if math.isnan(value) else value for value in row] for row in X.tolist()]
         database.executemany(f'INSERT INTO "rows" VALUES ({marks})', rows)
@@ -51,7 +53,10 @@ def run(sql, X, names):
 def check(model, X, names=None):
     names = [f"x[{idx}]" for idx in range(X.shape[1])] if names is None else names
     for table in (None, "rows"):
-        assert run(to_sql(model, feature_names=names, table=table), X, names) == model.predict(X).tolist()
+        assert (
+            run(to_sql(model, feature_names=names, table=table), X, names)
+            == model.predict(X).tolist()
+        )
 
 
 @given(tree_problems(), losses)
@@ -85,7 +90,10 @@ def test_infinite_thresholds_are_written_without_infinities():
     sql = to_sql(tree)
     assert '"x[0]" < -1.7976931348623157e308' in sql
     assert '"x[1]" IS NOT NULL' in sql
-    check(tree, np.array([[a, b] for a in (-inf, -1.7e308, 0.0, inf, nan) for b in (-inf, 1.0, inf, nan)]))
+    check(
+        tree,
+        np.array([[a, b] for a in (-inf, -1.7e308, 0.0, inf, nan) for b in (-inf, 1.0, inf, nan)]),
+    )
 
 
 def test_a_lone_leaf_is_a_number():
@@ -93,7 +101,11 @@ def test_a_lone_leaf_is_a_number():
     assert to_sql(tree) == "-2.5e0"
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False).filter(lambda value: value == 0 or abs(value) > 1e-280))
+@given(
+    st.floats(allow_nan=False, allow_infinity=False).filter(
+        lambda value: value == 0 or abs(value) > 1e-280
+    )
+)
 @example(0.0717085058433184)  # the shortest text of this double is read wrong by SQLite 3.40
 @example(123456789012345680.0)
 @example(1.7976931348623157e308)
@@ -105,7 +117,9 @@ def test_a_whole_number_of_json_is_written_as_a_double():
     assert _number.__wrapped__(2) == "2.0e0"
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -2.5, 1e22, 123456789012345680.0, 0.0717085058433184])
+@pytest.mark.parametrize(
+    "value", [0.0, 1.0, 0.1, -2.5, 1e22, 123456789012345680.0, 0.0717085058433184]
+)
 def test_every_number_has_an_exponent_so_that_standard_sql_reads_a_double_and_no_decimal(value):
     assert "e" in _number(value)
     assert float(_number(value)) == value
@@ -121,7 +135,10 @@ def test_a_deep_tree_is_flat():
     check(chain(2000), rows)
     mirrored = chain(2000)
     nodes = mirrored.tree_.nodes
-    nodes["children_left"], nodes["children_right"] = nodes["children_right"].copy(), nodes["children_left"].copy()
+    nodes["children_left"], nodes["children_right"] = (
+        nodes["children_right"].copy(),
+        nodes["children_left"].copy(),
+    )
     nodes["threshold"] = 4000 - nodes["threshold"]
     check(mirrored, rows)
 
@@ -160,10 +177,16 @@ def test_what_sql_cannot_say_is_refused():
         to_sql(TREES[0], feature_names=["a", "b", "c\0"])
     with pytest.raises(NotFittedError):
         to_sql(MaxMarginIntervalForest())
-    with pytest.raises(TypeError, match=r"expected a fitted tree.*forest or boosting.*LinearRegression"):
+    with pytest.raises(
+        TypeError, match=r"expected a fitted tree.*forest or boosting.*LinearRegression"
+    ):
         to_sql(LinearRegression())
-    logarithms = TransformedIntervalRegressor(MaxMarginIntervalForest(n_estimators=2), func="arcsinh").fit(X, y)
-    with pytest.raises(TypeError, match="which predicts a function of what its trees add up to; its regressor_"):
+    logarithms = TransformedIntervalRegressor(
+        MaxMarginIntervalForest(n_estimators=2), func="arcsinh"
+    ).fit(X, y)
+    with pytest.raises(
+        TypeError, match="which predicts a function of what its trees add up to; its regressor_"
+    ):
         to_sql(logarithms)
     assert to_sql(logarithms.regressor_)
 
@@ -173,6 +196,8 @@ def test_what_sql_cannot_say_is_refused():
 def test_any_set_of_categories_is_a_predicate(held, missing):
     predicate = _membership(Condition('"g"', missing=missing, categories=held), ["a", "b"])
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
-        rows = database.execute(f"SELECT g FROM (SELECT 'a' AS g UNION SELECT 'b' UNION SELECT NULL) WHERE {predicate}")
+        rows = database.execute(
+            f"SELECT g FROM (SELECT 'a' AS g UNION SELECT 'b' UNION SELECT NULL) WHERE {predicate}"
+        )
         assert {label for (label,) in rows} == {*held, *([None] if missing else [])}
     assert "()" not in predicate  # which other databases refuse

@@ -28,7 +28,11 @@ def test_the_code_stands_in_the_source(path, code):
 
 def test_the_page_names_every_file_of_the_core_that_knows_which_loss_it_is():
     core = ROOT / "src" / "marginwood" / "_core"
-    knowing = {path.stem for path in core.glob("*.py") if re.search(r"\b(LINEAR|SQUARED)\b", path.read_text("utf-8"))}
+    knowing = {
+        path.stem
+        for path in core.glob("*.py")
+        if re.search(r"\b(LINEAR|SQUARED)\b", path.read_text("utf-8"))
+    }
     row = next(line for line in PAGE.splitlines() if "`_core/`" in line)
     assert set(re.findall(r"`(\w+)`", row.partition("`_core/`")[2])) == knowing
     assert len(knowing) == 10
@@ -44,7 +48,9 @@ def best_constant(intervals, bend):
     finite = intervals[np.isfinite(intervals)]
     options = {"xatol": 1e-9}
     bounds = (finite.min() - 1, finite.max() + 1)
-    return minimize_scalar(lambda value: huber_hinge(intervals, value, bend).sum(), bounds=bounds, options=options)
+    return minimize_scalar(
+        lambda value: huber_hinge(intervals, value, bend).sum(), bounds=bounds, options=options
+    )
 
 
 def make_rows():
@@ -70,7 +76,9 @@ def test_the_loss_of_ones_own_ends_at_its_minimum_on_xgboost():
     prediction = model.fit(halves[:, np.newaxis], y).predict(halves[:, np.newaxis])
     for half in (halves, ~halves):
         best = best_constant(y[half], BEND)
-        assert huber_hinge(y[half], prediction[half], BEND).sum() == pytest.approx(best.fun, rel=1e-4)
+        assert huber_hinge(y[half], prediction[half], BEND).sum() == pytest.approx(
+            best.fun, rel=1e-4
+        )
     assert xgb.IntervalMetric(loss).name == "HuberHinge"
     np.testing.assert_allclose(loss.losses(y[:, 0] - 0.5, 0.5 - y[:, 1]), huber_hinge(y, 0.5, BEND))
 
@@ -80,8 +88,13 @@ def test_an_exact_tree_of_widened_rows_has_the_best_split_of_the_loss_of_ones_ow
     n_steps = 8
     widths = BEND * (np.arange(n_steps) + 0.5) / n_steps
     wider = np.concatenate([y + np.array([-width, width]) for width in widths])
-    tree = MaxMarginIntervalTree(loss="linear_hinge", max_depth=1).fit(np.tile(X, (n_steps, 1)), wider)
-    costs = [best_constant(y[:cut], BEND).fun + best_constant(y[cut:], BEND).fun for cut in range(1, len(y))]
+    tree = MaxMarginIntervalTree(loss="linear_hinge", max_depth=1).fit(
+        np.tile(X, (n_steps, 1)), wider
+    )
+    costs = [
+        best_constant(y[:cut], BEND).fun + best_constant(y[cut:], BEND).fun
+        for cut in range(1, len(y))
+    ]
     found = huber_hinge(y, tree.predict(X), BEND).sum()
     # The sum of steps is within a quarter of a squared step of the loss itself, in every row.
     assert min(costs) - 1e-6 <= found <= min(costs) + 2 * len(y) * (BEND / n_steps) ** 2 / 4

@@ -38,7 +38,11 @@ def add_up(ensemble, rows):
     return ensemble.init + combine([tree.predict(rows) for tree in ensemble.trees], axis=0)
 
 
-MODELS = [*TREES, *ENSEMBLES, MaxMarginIntervalForest(7, aggregation="median", random_state=0).fit(X, y)]
+MODELS = [
+    *TREES,
+    *ENSEMBLES,
+    MaxMarginIntervalForest(7, aggregation="median", random_state=0).fit(X, y),
+]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
@@ -81,26 +85,37 @@ def test_what_a_pipeline_does_not_pass_on_is_predicted_from_rows_before_its_step
 
 
 def test_names_follow_all_steps_and_nested_pipelines():
-    pipeline = make_pipeline(encoder(), make_pipeline(StandardScaler(), MaxMarginIntervalTree())).fit(FRAME, TARGET)
+    pipeline = make_pipeline(
+        encoder(), make_pipeline(StandardScaler(), MaxMarginIntervalTree())
+    ).fit(FRAME, TARGET)
     fitted, _ = read_tree(pipeline)
     assert fitted.step_names == ["ColumnTransformer", "StandardScaler"]
     assert fitted.feature_names() == NAMES
-    np.testing.assert_array_equal(fitted.own.predict(fitted.transform(FRAME)), pipeline.predict(FRAME))
+    np.testing.assert_array_equal(
+        fitted.own.predict(fitted.transform(FRAME)), pipeline.predict(FRAME)
+    )
 
 
 def test_steps_that_hand_on_frames_name_the_features_themselves():
-    pipeline = make_pipeline(encoder(), MaxMarginIntervalTree()).set_output(transform="pandas").fit(FRAME, TARGET)
+    pipeline = (
+        make_pipeline(encoder(), MaxMarginIntervalTree())
+        .set_output(transform="pandas")
+        .fit(FRAME, TARGET)
+    )
     assert read(pipeline).feature_names() == NAMES
     assert read(pipeline).transform(FRAME).shape == (120, 5)
 
 
 def test_features_without_names_are_numbered_through_the_steps():
-    fitted = read(make_pipeline(StandardScaler(), MaxMarginIntervalTree()).fit(np.eye(3), np.arange(3.0)))
+    fitted = read(
+        make_pipeline(StandardScaler(), MaxMarginIntervalTree()).fit(np.eye(3), np.arange(3.0))
+    )
     assert fitted.feature_names() == ["x[0]", "x[1]", "x[2]"]
 
 
 @pytest.mark.parametrize(
-    "step", [FunctionTransformer(np.sqrt), encoder().set_params(remainder=FunctionTransformer(np.sqrt))]
+    "step",
+    [FunctionTransformer(np.sqrt), encoder().set_params(remainder=FunctionTransformer(np.sqrt))],
 )
 def test_a_step_that_knows_no_names_leaves_numbers(step):
     frame = FRAME if hasattr(step, "remainder") else FRAME[["age", "dose"]].to_numpy()
@@ -110,7 +125,9 @@ def test_a_step_that_knows_no_names_leaves_numbers(step):
 
 def test_steps_that_pass_everything_through_are_none():
     frame = FRAME[["age", "dose"]]
-    pipeline = Pipeline([("nothing", "passthrough"), ("tree", MaxMarginIntervalTree())]).fit(frame, TARGET)
+    pipeline = Pipeline([("nothing", "passthrough"), ("tree", MaxMarginIntervalTree())]).fit(
+        frame, TARGET
+    )
     assert read(pipeline).steps == []
     assert read(pipeline).feature_names() == ["age", "dose"]
     assert read(pipeline).untransformed("to_sql").own is pipeline[-1]
@@ -127,7 +144,10 @@ def test_a_search_is_read_down_to_what_it_chose():
 
 def test_a_search_of_scikit_learn_over_a_pipeline_is_read_too():
     pipeline = make_pipeline(encoder(), MaxMarginIntervalTree())
-    grid = {"maxmarginintervaltree__margin": [0.0, 1.0], "maxmarginintervaltree__max_depth": [1, 3, None]}
+    grid = {
+        "maxmarginintervaltree__margin": [0.0, 1.0],
+        "maxmarginintervaltree__max_depth": [1, 3, None],
+    }
     search = GridSearchCV(pipeline, grid, scoring=MSE, cv=2).fit(FRAME, TARGET)
     fitted, tree = read_tree(search)
     assert tree is search.best_estimator_[-1].tree_
@@ -145,40 +165,62 @@ def test_a_search_of_scikit_learn_over_a_pipeline_is_read_too():
 def test_errors_are_scores_with_the_sign_that_their_name_says():
     results = {"param_margin": np.array([0.0, 1.0]), "mean_test_score": np.array([-2.0, -3.0])}
     error = Search(results, 0, "neg_interval_mean_squared_error", 5)
-    assert (error.errors.tolist(), error.is_error, error.what) == ([2.0, 3.0], True, "interval mean squared error")
+    assert (error.errors.tolist(), error.is_error, error.what) == (
+        [2.0, 3.0],
+        True,
+        "interval mean squared error",
+    )
     score = Search(results, 0, "score", 5)
     assert (score.errors.tolist(), score.is_error, score.what) == ([-2.0, -3.0], False, "score")
 
 
 def test_a_search_with_several_scorers_has_no_table_to_read():
     scorers = {"mse": MSE, "d2": get_scorer("interval_d2")}
-    search = GridSearchCV(MaxMarginIntervalTree(), {"margin": [0.0]}, scoring=scorers, refit="d2", cv=2)
+    search = GridSearchCV(
+        MaxMarginIntervalTree(), {"margin": [0.0]}, scoring=scorers, refit="d2", cv=2
+    )
     assert read_search(search.fit(X, y)) is None
 
 
 def test_what_is_not_ours_or_not_fitted_is_refused():
-    with pytest.raises(TypeError, match=r"model: expected a fitted estimator of marginwood, or a pipeline.*, got str"):
+    with pytest.raises(
+        TypeError,
+        match=r"model: expected a fitted estimator of marginwood, or a pipeline.*, got str",
+    ):
         read("tree")
     with pytest.raises(TypeError, match="got Pipeline that ends in LinearRegression"):
         read(make_pipeline(StandardScaler(), LinearRegression()))
-    for model in (MaxMarginIntervalTree(), MaxMarginIntervalTreeCV(), make_pipeline(MaxMarginIntervalForest())):
+    for model in (
+        MaxMarginIntervalTree(),
+        MaxMarginIntervalTreeCV(),
+        make_pipeline(MaxMarginIntervalForest()),
+    ):
         with pytest.raises(NotFittedError):
             read(model)
 
 
 def test_one_tree_is_asked_for_and_trees_are_asked_for_by_name():
     constant = IntervalDummyRegressor().fit(np.zeros((3, 1)), np.arange(3.0))
-    with pytest.raises(TypeError, match="tree: expected one tree, got MaxMarginIntervalForest; pass one of its est"):
+    with pytest.raises(
+        TypeError, match="tree: expected one tree, got MaxMarginIntervalForest; pass one of its est"
+    ):
         read_tree(ENSEMBLES[0])
-    with pytest.raises(TypeError, match=r"tree: expected a fitted tree of marginwood.*got IntervalDummyRegressor"):
+    with pytest.raises(
+        TypeError, match=r"tree: expected a fitted tree of marginwood.*got IntervalDummyRegressor"
+    ):
         read_tree(constant)
-    with pytest.raises(TypeError, match=r"model: expected a fitted tree.*forest or boosting.*IntervalDummyRegressor"):
+    with pytest.raises(
+        TypeError,
+        match=r"model: expected a fitted tree.*forest or boosting.*IntervalDummyRegressor",
+    ):
         read_ensemble(constant)
     assert read_tree(ENSEMBLES[0].estimators_[0])[1] is ENSEMBLES[0].estimators_[0].tree_
 
 
 def test_a_form_that_predicts_from_columns_refuses_steps_that_change_them():
-    with pytest.raises(ValueError, match=r"to_sql predicts from the columns.*\(ColumnTransformer\).*model\[-1\]"):
+    with pytest.raises(
+        ValueError, match=r"to_sql predicts from the columns.*\(ColumnTransformer\).*model\[-1\]"
+    ):
         read(fit_pipeline(MaxMarginIntervalTree())).untransformed("to_sql")
 
 
@@ -197,8 +239,17 @@ class Tuned(IntervalRegressorMixin, BaseEstimator):
         self.scoring = scoring
 
     def fit(self, X, y):
-        search = GridSearchCV(self.estimator, self.grid, scoring=get_scorer(self.scoring), cv=2).fit(X, y)
-        for name in ("best_estimator_", "best_params_", "best_score_", "best_index_", "cv_results_", "n_splits_"):
+        search = GridSearchCV(
+            self.estimator, self.grid, scoring=get_scorer(self.scoring), cv=2
+        ).fit(X, y)
+        for name in (
+            "best_estimator_",
+            "best_params_",
+            "best_score_",
+            "best_index_",
+            "cv_results_",
+            "n_splits_",
+        ):
             setattr(self, name, getattr(search, name))
         self.n_features_in_ = self.best_estimator_.n_features_in_
         return self
@@ -211,7 +262,11 @@ class Tuned(IntervalRegressorMixin, BaseEstimator):
     ("estimator", "grid", "path"),
     [
         (MaxMarginIntervalForest(5, random_state=0), {"margin": [0.0, 0.5, 2.0]}, "margin"),
-        (MaxMarginIntervalBoosting(), {"margin": [0.0, 0.5], "n_estimators": [1, 2, 4, 8]}, "n_estimators"),
+        (
+            MaxMarginIntervalBoosting(),
+            {"margin": [0.0, 0.5], "n_estimators": [1, 2, 4, 8]},
+            "n_estimators",
+        ),
         (L1IntervalRegression(), {"alpha": [0.01, 0.1, 1.0]}, "alpha"),
         (MaxMarginIntervalTree(), {"ccp_alpha": [0.0, 0.1, 1.0]}, "ccp_alpha"),
     ],
@@ -230,13 +285,17 @@ def test_an_estimator_that_tunes_itself_needs_no_registration(estimator, grid, p
     assert fitted.own is model
     assert fitted.estimator is model.best_estimator_
     if fitted.ensemble is not None:
-        np.testing.assert_allclose(add_up(fitted.ensemble, fitted.transform(FRAME)), pipeline.predict(FRAME))
+        np.testing.assert_allclose(
+            add_up(fitted.ensemble, fitted.transform(FRAME)), pipeline.predict(FRAME)
+        )
         assert to_shap(model)["trees"]
     if fitted.tree is not None:
         assert export_text(pipeline) == export_text(model.best_estimator_, feature_names=NAMES)
 
 
 def test_an_estimator_of_other_parts_than_trees_has_no_trees():
-    model = Tuned(L1IntervalRegression(), {"alpha": [0.1]}).fit(FRAME[["age", "dose"]].to_numpy(), TARGET)
+    model = Tuned(L1IntervalRegression(), {"alpha": [0.1]}).fit(
+        FRAME[["age", "dose"]].to_numpy(), TARGET
+    )
     model.best_estimator_.estimators_ = [model, MaxMarginIntervalTree()]
     assert read(model).ensemble is None

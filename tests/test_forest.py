@@ -37,7 +37,9 @@ EXPECTED_WITH_BOOTSTRAP = {
     [
         MaxMarginIntervalForest(n_estimators=5, random_state=0),
         MaxMarginIntervalForest(n_estimators=5, bootstrap=False, random_state=0),
-        MaxMarginIntervalForest(n_estimators=5, loss="linear_hinge", aggregation="median", n_jobs=2, random_state=0),
+        MaxMarginIntervalForest(
+            n_estimators=5, loss="linear_hinge", aggregation="median", n_jobs=2, random_state=0
+        ),
     ],
     expected_failed_checks=lambda forest: EXPECTED_WITH_BOOTSTRAP if forest.bootstrap else {},
 )
@@ -70,7 +72,10 @@ def test_the_forest_does_not_depend_on_where_it_is_grown(problem, backend, n_job
     forest = MaxMarginIntervalForest(n_estimators=6, margin=0.2, oob_score=True, random_state=3)
     with pytest.warns(UserWarning, match="out-of-bag"):
         here = clone(forest).fit(*problem)
-    with joblib.parallel_config(backend, n_jobs=n_jobs), pytest.warns(UserWarning, match="out-of-bag"):
+    with (
+        joblib.parallel_config(backend, n_jobs=n_jobs),
+        pytest.warns(UserWarning, match="out-of-bag"),
+    ):
         there = clone(forest).fit(*problem)
     with joblib.parallel_config(backend, n_jobs=n_jobs):
         prediction = there.predict(problem[0])
@@ -81,7 +86,9 @@ def test_the_forest_does_not_depend_on_where_it_is_grown(problem, backend, n_job
 
 @pytest.mark.parametrize("aggregation", ["mean", "median"])
 def test_predictions_do_not_depend_on_threads_or_on_the_other_rows(problem, aggregation):
-    forest = MaxMarginIntervalForest(n_estimators=5, aggregation=aggregation, random_state=0).fit(*problem)
+    forest = MaxMarginIntervalForest(n_estimators=5, aggregation=aggregation, random_state=0).fit(
+        *problem
+    )
     X = np.random.default_rng(1).normal(size=(BLOCK + 3, 5))
     alone = np.concatenate([forest.predict(X[:1]), forest.predict(X[1:4])])
     one = forest.predict(X)
@@ -91,7 +98,9 @@ def test_predictions_do_not_depend_on_threads_or_on_the_other_rows(problem, aggr
 
 
 def test_other_seeds_give_other_forests(problem):
-    first, second = (MaxMarginIntervalForest(n_estimators=2, random_state=seed).fit(*problem) for seed in (0, 1))
+    first, second = (
+        MaxMarginIntervalForest(n_estimators=2, random_state=seed).fit(*problem) for seed in (0, 1)
+    )
     assert tables(first) != tables(second)
 
 
@@ -104,7 +113,9 @@ def test_a_pickled_forest_predicts_the_same_bits(problem):
     forest = MaxMarginIntervalForest(n_estimators=3, random_state=0).fit(*problem)
     loaded = pickle.loads(pickle.dumps(forest))
     np.testing.assert_array_equal(loaded.predict(problem[0]), forest.predict(problem[0]))
-    assert [rows.tolist() for rows in loaded.estimators_samples_] == [s.tolist() for s in forest.estimators_samples_]
+    assert [rows.tolist() for rows in loaded.estimators_samples_] == [
+        s.tolist() for s in forest.estimators_samples_
+    ]
 
 
 # Every tree is the tree of its rows.
@@ -114,7 +125,9 @@ def test_a_pickled_forest_predicts_the_same_bits(problem):
 @given(problem=tree_problems(), loss=losses, margin=margins)
 def test_one_tree_on_all_rows_and_features_is_the_tree(problem, loss, margin):
     tree = MaxMarginIntervalTree(loss=loss, margin=margin)
-    forest = MaxMarginIntervalForest(1, loss=loss, margin=margin, bootstrap=False, max_features=None)
+    forest = MaxMarginIntervalForest(
+        1, loss=loss, margin=margin, bootstrap=False, max_features=None
+    )
     tree.fit(problem.X, problem.y, problem.sample_weight)
     forest.fit(problem.X, problem.y, problem.sample_weight)
     expected, grown = tree.tree_, forest.estimators_[0].tree_
@@ -125,11 +138,18 @@ def test_one_tree_on_all_rows_and_features_is_the_tree(problem, loss, margin):
 
 
 @pytest.mark.filterwarnings("ignore:y. .* carry no information")
-@given(problem=tree_problems(weights=no_weights), loss=losses, margin=margins, seed=st.integers(0, 1000))
+@given(
+    problem=tree_problems(weights=no_weights),
+    loss=losses,
+    margin=margins,
+    seed=st.integers(0, 1000),
+)
 def test_a_draw_is_the_same_as_its_rows_repeated(problem, loss, margin, seed):
     """Both trees have least cost in every node; where splits tie, rounding may choose."""
     options = {"loss": loss, "margin": margin, "max_depth": 1}
-    forest = MaxMarginIntervalForest(1, max_features=None, random_state=seed, **options).fit(problem.X, problem.y)
+    forest = MaxMarginIntervalForest(1, max_features=None, random_state=seed, **options).fit(
+        problem.X, problem.y
+    )
     rows = forest.estimators_samples_[0]
     if not np.isfinite(problem.y[rows]).any():
         assert forest.estimators_[0].get_n_leaves() == 1
@@ -157,7 +177,9 @@ def test_a_draw_is_the_same_as_its_rows_repeated(problem, loss, margin, seed):
 def test_every_tree_is_one_fitted_alone_with_the_weights_of_its_draw(problem, loss, options):
     X, y = problem
     weight = np.random.default_rng(2).uniform(0.5, 2, len(y))
-    forest = MaxMarginIntervalForest(4, loss=loss, margin=0.1, random_state=5, **options).fit(X, y, weight)
+    forest = MaxMarginIntervalForest(4, loss=loss, margin=0.1, random_state=5, **options).fit(
+        X, y, weight
+    )
     for tree, rows in zip(forest.estimators_, forest.estimators_samples_, strict=True):
         counts = np.bincount(rows, minlength=len(y))
         alone = clone(tree).fit(X, y, counts * weight)
@@ -185,13 +207,19 @@ def test_a_tree_that_draws_no_limit_predicts_the_best_constant_of_all_rows():
 # Draws.
 
 
-@pytest.mark.parametrize(("max_samples", "n_draws"), [(None, 60), (1.0, 60), (0.5, 30), (7, 7), (90, 90), (1e-9, 1)])
+@pytest.mark.parametrize(
+    ("max_samples", "n_draws"), [(None, 60), (1.0, 60), (0.5, 30), (7, 7), (90, 90), (1e-9, 1)]
+)
 def test_a_tree_draws_as_many_rows_as_asked_for(problem, max_samples, n_draws):
-    forest = MaxMarginIntervalForest(3, max_depth=1, max_samples=max_samples, random_state=0).fit(*problem)
+    forest = MaxMarginIntervalForest(3, max_depth=1, max_samples=max_samples, random_state=0).fit(
+        *problem
+    )
     assert [len(rows) for rows in forest.estimators_samples_] == 3 * [n_draws]
     roots = [tree.tree_.nodes[0] for tree in forest.estimators_]
     assert [root["weighted_n_node_samples"] for root in roots] == 3 * [n_draws]
-    assert [root["n_node_samples"] for root in roots] == [len(set(rows)) for rows in forest.estimators_samples_]
+    assert [root["n_node_samples"] for root in roots] == [
+        len(set(rows)) for rows in forest.estimators_samples_
+    ]
 
 
 def test_without_bootstrap_every_tree_has_every_row_once(problem):
@@ -215,7 +243,9 @@ def test_the_prediction_is_the_mean_or_the_median_of_the_trees(problem):
     forest = MaxMarginIntervalForest(4, random_state=0).fit(X, y)
     single = [tree.predict(X) for tree in forest.estimators_]
     np.testing.assert_allclose(forest.predict(X), np.mean(single, axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(forest.set_params(aggregation="median").predict(X), np.median(single, axis=0))
+    np.testing.assert_array_equal(
+        forest.set_params(aggregation="median").predict(X), np.median(single, axis=0)
+    )
 
 
 @given(
@@ -225,7 +255,9 @@ def test_the_prediction_is_the_mean_or_the_median_of_the_trees(problem):
 )
 def test_absent_predictions_do_not_count(rows, absent_bits, aggregation):
     predictions = np.array(rows, dtype=float)
-    absent = (absent_bits >> np.arange(predictions.size) & 1).astype(bool).reshape(predictions.shape)
+    absent = (
+        (absent_bits >> np.arange(predictions.size) & 1).astype(bool).reshape(predictions.shape)
+    )
     combined = aggregate(predictions.copy(), absent, aggregation)
     for column in range(3):
         present = predictions[~absent[:, column], column]
@@ -249,7 +281,9 @@ def test_importances_are_the_mean_of_the_trees_and_sum_to_one(problem):
 
 
 def test_a_forest_of_roots_has_no_important_feature():
-    forest = MaxMarginIntervalForest(2, random_state=0).fit([[1.0], [2.0]], [[0.0, 1.0], [0.0, 1.0]])
+    forest = MaxMarginIntervalForest(2, random_state=0).fit(
+        [[1.0], [2.0]], [[0.0, 1.0], [0.0, 1.0]]
+    )
     assert forest.feature_importances_.tolist() == [0.0]
 
 
@@ -268,15 +302,21 @@ def test_names_of_features_reach_the_trees_and_are_checked(problem):
 
 @pytest.mark.parametrize("aggregation", ["mean", "median"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_out_of_bag_predictions_are_those_of_the_trees_that_did_not_draw_a_row(problem, aggregation, weighted):
+def test_out_of_bag_predictions_are_those_of_the_trees_that_did_not_draw_a_row(
+    problem, aggregation, weighted
+):
     X, y = problem
     weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
-    forest = MaxMarginIntervalForest(20, aggregation=aggregation, max_samples=40, oob_score=True, random_state=1)
+    forest = MaxMarginIntervalForest(
+        20, aggregation=aggregation, max_samples=40, oob_score=True, random_state=1
+    )
     forest.fit(X, y, weight)
     trees = list(zip(forest.estimators_, forest.estimators_samples_, strict=True))
     for row in range(len(y)):
         values = [tree.predict(X[[row]])[0] for tree, rows in trees if row not in rows]
-        np.testing.assert_allclose(forest.oob_prediction_[row], getattr(np, aggregation)(values), rtol=1e-12)
+        np.testing.assert_allclose(
+            forest.oob_prediction_[row], getattr(np, aggregation)(values), rtol=1e-12
+        )
     expected = interval_d2_score(y, forest.oob_prediction_, sample_weight=weight)
     assert forest.oob_score_ == pytest.approx(expected)
 
@@ -287,7 +327,9 @@ def test_rows_that_every_tree_drew_have_no_out_of_bag_prediction(problem):
         forest = MaxMarginIntervalForest(1, oob_score=True, random_state=0).fit(X, y)
     drawn = np.isin(np.arange(60), forest.estimators_samples_[0])
     np.testing.assert_array_equal(np.isnan(forest.oob_prediction_), drawn)
-    assert forest.oob_score_ == pytest.approx(interval_d2_score(y[~drawn], forest.oob_prediction_[~drawn]))
+    assert forest.oob_score_ == pytest.approx(
+        interval_d2_score(y[~drawn], forest.oob_prediction_[~drawn])
+    )
 
 
 def test_a_forest_without_out_of_bag_rows_has_no_score():
@@ -301,14 +343,18 @@ def test_a_forest_without_out_of_bag_rows_has_no_score():
 
 @pytest.mark.parametrize("oob_score", [False, True])
 def test_adding_trees_gives_the_forest_grown_at_once(problem, oob_score):
-    forest = MaxMarginIntervalForest(30, max_samples=30, oob_score=oob_score, warm_start=True, random_state=0)
+    forest = MaxMarginIntervalForest(
+        30, max_samples=30, oob_score=oob_score, warm_start=True, random_state=0
+    )
     forest.fit(*problem)
     first = forest.estimators_[0]
     forest.set_params(n_estimators=40).fit(*problem)
     at_once = clone(forest).fit(*problem)
     assert forest.estimators_[0] is first
     assert tables(forest) == tables(at_once)
-    assert [s.tolist() for s in forest.estimators_samples_] == [s.tolist() for s in at_once.estimators_samples_]
+    assert [s.tolist() for s in forest.estimators_samples_] == [
+        s.tolist() for s in at_once.estimators_samples_
+    ]
     if oob_score:
         np.testing.assert_array_equal(forest.oob_prediction_, at_once.oob_prediction_)
 
@@ -342,17 +388,30 @@ def test_a_warm_start_on_other_rows_has_no_out_of_bag_score(problem):
 def test_a_search_takes_the_candidate_of_least_out_of_bag_error(problem, weighted):
     X, y = problem
     weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
-    search = MaxMarginIntervalForestCV(15, grid={"min_samples_leaf": [1, 4]}, max_samples=40, random_state=2)
+    search = MaxMarginIntervalForestCV(
+        15, grid={"min_samples_leaf": [1, 4]}, max_samples=40, random_state=2
+    )
     search.fit(X, y, weight)
     candidates = list(product(LOSSES, margin_grid(y, 7).tolist(), [1, 4]))
     errors = []
     for loss, margin, leaf in candidates:
         alone = MaxMarginIntervalForest(
-            15, loss=loss, margin=margin, min_samples_leaf=leaf, max_samples=40, oob_score=True, random_state=2
+            15,
+            loss=loss,
+            margin=margin,
+            min_samples_leaf=leaf,
+            max_samples=40,
+            oob_score=True,
+            random_state=2,
         ).fit(X, y, weight)
         errors.append(interval_mean_squared_error(y, alone.oob_prediction_, sample_weight=weight))
     results = search.cv_results_
-    found = zip(results["param_loss"], results["param_margin"], results["param_min_samples_leaf"], strict=True)
+    found = zip(
+        results["param_loss"],
+        results["param_margin"],
+        results["param_min_samples_leaf"],
+        strict=True,
+    )
     assert list(found) == candidates
     np.testing.assert_allclose(results["mean_test_score"], np.negative(errors))
     assert tuple(search.best_params_.values()) == candidates[int(np.argmin(errors))]
@@ -361,7 +420,9 @@ def test_a_search_takes_the_candidate_of_least_out_of_bag_error(problem, weighte
 
 
 def test_a_search_logs_candidates_and_no_trees(problem, caplog):
-    search = MaxMarginIntervalForestCV(20, losses="squared_hinge", margins=[0.0, 0.2], verbose=1, random_state=0)
+    search = MaxMarginIntervalForestCV(
+        20, losses="squared_hinge", margins=[0.0, 0.2], verbose=1, random_state=0
+    )
     with caplog.at_level("INFO", logger="marginwood"):
         search.fit(*problem)
     assert caplog.messages == ["cross-validation: 1 of 2", "cross-validation: 2 of 2"]
@@ -369,7 +430,12 @@ def test_a_search_logs_candidates_and_no_trees(problem, caplog):
 
 def test_a_search_takes_single_values_for_losses_and_margins(problem):
     search = MaxMarginIntervalForestCV(
-        5, margins=0.1, losses="linear_hinge", grid={"max_features": ["sqrt", None]}, max_samples=30, random_state=0
+        5,
+        margins=0.1,
+        losses="linear_hinge",
+        grid={"max_features": ["sqrt", None]},
+        max_samples=30,
+        random_state=0,
     ).fit(*problem)
     assert search.cv_results_["param_max_features"].tolist() == ["sqrt", None]
     assert set(search.cv_results_["param_margin"]) == {0.1}
@@ -408,15 +474,17 @@ def test_bad_parameters_are_named(problem, options, error, message):
 def test_trees_hold_their_node_tables_and_nothing_of_the_data():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 8)), np.sort(rng.normal(size=(2000, 2)), axis=1)
-    forest = MaxMarginIntervalForest(1, max_depth=1, max_features=1, warm_start=True, random_state=0).fit(X, y)
+    forest = MaxMarginIntervalForest(
+        1, max_depth=1, max_features=1, warm_start=True, random_state=0
+    ).fit(X, y)
     tracemalloc.start()
     try:
         forest.set_params(n_estimators=31).fit(X, y)
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    # Beside the leaf of every row, for distributions, all thirty trees take less than one copy of X; pickled, less than
-    # one copy of its orders, beside the target and the weights.
+    # Beside the leaf of every row, for distributions, all thirty trees take less than one copy of
+    # X; pickled, less than one copy of its orders, beside the target and the weights.
     of_leaves = 4 * len(X) * forest.n_estimators
     assert held < X.nbytes + of_leaves
     assert len(pickle.dumps(forest)) < X.nbytes / 2 + of_leaves + y.nbytes + 8 * len(X)

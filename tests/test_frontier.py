@@ -20,7 +20,9 @@ def pop(waiting, n_pending):
 
 
 # A number is pushed, None pops; few distinct numbers, so that there are ties.
-actions = st.lists(st.one_of(st.none(), st.integers(-3, 3).map(float), st.floats(0, 1)), max_size=40)
+actions = st.lists(
+    st.one_of(st.none(), st.integers(-3, 3).map(float), st.floats(0, 1)), max_size=40
+)
 
 
 @given(actions)

@@ -16,7 +16,9 @@ def test_the_oracle_of_the_fuzzer_agrees_with_brute_force(case):
     limits = [limit for row in fuzz.limits_of(fuzz.draw_problem(case)) for limit in row]
     for loss, power in fuzz.POWERS.items():
         found = fuzz.best_of(limits, power)
-        literal = [reference.Limit(k.at * fuzz.UNIT, k.sign < 0, k.weight * fuzz.UNIT) for k in limits]
+        literal = [
+            reference.Limit(k.at * fuzz.UNIT, k.sign < 0, k.weight * fuzz.UNIT) for k in limits
+        ]
         expected = reference.minimum(literal, loss)
         assert (found.cost, found.low, found.high) == expected
 
@@ -27,8 +29,8 @@ def test_the_first_cases_hold(case):
 
 
 def test_light_limits_do_not_lead_a_sweep_to_limits_out_of_reach():
-    # A weight of 1e-20 is all that is active on the left of the best split, after heavier limits have left the sums;
-    # other limits lie a billion away.
+    # A weight of 1e-20 is all that is active on the left of the best split, after heavier limits
+    # have left the sums; other limits lie a billion away.
     fuzz.check_tree(fuzz.draw_problem(40014152), by_descent=False)
 
 
@@ -39,7 +41,11 @@ def test_cases_repeat():
 
 def test_a_wrong_cost_is_found(monkeypatch):
     right = fuzz.optimal_constant
-    monkeypatch.setattr(fuzz, "optimal_constant", lambda *args, **options: right(*args, **options)._replace(cost=1e9))
+    monkeypatch.setattr(
+        fuzz,
+        "optimal_constant",
+        lambda *args, **options: right(*args, **options)._replace(cost=1e9),
+    )
     with pytest.raises(AssertionError, match=r"constant: cost 1000000000.0, right is"):
         fuzz.check_case(3)
 
@@ -50,7 +56,11 @@ def test_the_first_commands_do_what_they_are_told_or_say_why_not(case):
 
 
 def test_a_command_that_ends_by_an_error_that_nobody_thought_of_is_found(monkeypatch, tmp_path):
-    monkeypatch.setattr(fuzz_commands, "call", lambda _: (1, "", "marginwood: error: KeyError (--debug shows where)\n"))
+    monkeypatch.setattr(
+        fuzz_commands,
+        "call",
+        lambda _: (1, "", "marginwood: error: KeyError (--debug shows where)\n"),
+    )
     with pytest.raises(AssertionError, match="KeyError"):
         fuzz_commands.check_command(["fit"], tmp_path)
 
@@ -72,7 +82,9 @@ def test_the_first_populations_are_covered(case):
 
 def test_ranges_that_are_too_narrow_are_found(monkeypatch):
     predict = ConformalIntervalRegressor.predict_interval
-    monkeypatch.setattr(ConformalIntervalRegressor, "predict_interval", lambda self, X: predict(self, X, 0.1))
+    monkeypatch.setattr(
+        ConformalIntervalRegressor, "predict_interval", lambda self, X: predict(self, X, 0.1)
+    )
     monkeypatch.setattr(fuzz_coverage, "promised_share", lambda *_: 0.9)
     with pytest.raises(AssertionError, match=r"of the promises are kept, not 0.900"):
         fuzz_coverage.check_case(0)

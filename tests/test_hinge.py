@@ -22,7 +22,9 @@ def run(points, limits, weights, order, ranks, code):
     """Move limits from the right side to the left in this order; per step cost, value and moves of both sides."""
     samples.put_sentinels(points, limits.shape[0])
     reach = max(abs(points[FIRST, 0]), abs(points[-FIRST - 1, 0]))
-    loss = hinge.make_loss(code, 2 * weights.sum(), 2 * weights.sum() * reach, 2 * weights.sum(), reach)
+    loss = hinge.make_loss(
+        code, 2 * weights.sum(), 2 * weights.sum() * reach, 2 * weights.sum(), reach
+    )
     breakpoints = points[FIRST:-FIRST, 0].copy()
     best = samples.minimise(limits, breakpoints, points, ranks, code)
     after, _ = samples.start_from(best, limits, breakpoints, points, code, (0.0, 0.0))
@@ -36,7 +38,11 @@ def run(points, limits, weights, order, ranks, code):
             steps[i, side, 2] = found.moves
         if i < order.shape[0]:
             rank = order[i]
-            kind, b, weight = np.int64(limits[rank - FIRST] & 1), points[rank, 0], weights[rank - FIRST]
+            kind, b, weight = (
+                np.int64(limits[rank - FIRST] & 1),
+                points[rank, 0],
+                weights[rank - FIRST],
+            )
             rankset.move_left(ranks, rank)
             before = hinge.add(loss, before, rank, kind, b, weight)
             after = hinge.take(loss, after, rank, kind, b, weight)
@@ -71,7 +77,9 @@ class Limits(NamedTuple):
 def limit_lists(draw, weights, max_size=14):
     """Up to `max_size` limits; breakpoints on a small grid, so that most of them tie."""
     n = draw(st.integers(1, max_size))
-    breakpoints = np.sort(np.array(draw(st.lists(st.integers(-5, 5), min_size=n, max_size=n)), dtype=float))
+    breakpoints = np.sort(
+        np.array(draw(st.lists(st.integers(-5, 5), min_size=n, max_size=n)), dtype=float)
+    )
     kinds = np.array(draw(st.lists(st.sampled_from([LOWER, UPPER]), min_size=n, max_size=n)))
     drawn = np.array(draw(st.lists(weights, min_size=n, max_size=n)), dtype=float)
     return Limits(breakpoints, kinds, drawn, np.array(draw(st.permutations(range(n)))))

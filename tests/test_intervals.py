@@ -53,7 +53,17 @@ def test_a_float64_array_of_pairs_passes_untouched_and_uncopied(y):
         np.ma.array(EXPECTED),
         [(Decimal(1), 2), (-INF, Decimal(3)), (4, INF), (5, np.float32(5)), (-INF, INF)],
     ],
-    ids=["list", "tuple", "object", "float32", "big_endian", "fortran", "strided", "masked", "mixed"],
+    ids=[
+        "list",
+        "tuple",
+        "object",
+        "float32",
+        "big_endian",
+        "fortran",
+        "strided",
+        "masked",
+        "mixed",
+    ],
 )
 def test_every_form_of_pairs_becomes_the_same_array(y):
     checked = check_intervals(y)
@@ -91,7 +101,9 @@ def test_one_dimension_is_uncensored(library):
 
 
 def test_a_single_column_is_uncensored_with_a_warning():
-    with pytest.warns(DataConversionWarning, match=r"A column-vector y .* shape \(2, 1\) .* Use y.ravel\(\)"):
+    with pytest.warns(
+        DataConversionWarning, match=r"A column-vector y .* shape \(2, 1\) .* Use y.ravel\(\)"
+    ):
         checked = check_intervals(np.array([[1.0], [2.0]]))
     assert_array_equal(checked, [[1, 1], [2, 2]])
 
@@ -114,7 +126,9 @@ def test_a_structured_array_is_events_and_right_censored_times(fields):
 def test_a_structured_array_with_a_masked_event_is_refused():
     rows, mask = [(True, 5.0), (False, 8.0)], [(False, False), (True, False)]
     y = np.ma.array(rows, mask=mask, dtype=[("event", bool), ("time", float)])
-    with pytest.raises(ValueError, match=r"y: NaN or missing in 1 of 2 rows \(first: row 1, lower=8.0"):
+    with pytest.raises(
+        ValueError, match=r"y: NaN or missing in 1 of 2 rows \(first: row 1, lower=8.0"
+    ):
         check_intervals(y)
 
 
@@ -129,7 +143,9 @@ def test_pandas_intervals_are_taken_by_their_ends_and_sides(closed):
 def test_an_interval_of_pandas_that_holds_nothing_is_refused():
     pd = pytest.importorskip("pandas")
     index = pd.IntervalIndex.from_tuples([(1.0, 2.0), (3.0, 3.0)], closed="neither")
-    with pytest.raises(ValueError, match=r"target: no number lies between open ends .* row 1, lower=3.0, upper=3.0"):
+    with pytest.raises(
+        ValueError, match=r"target: no number lies between open ends .* row 1, lower=3.0, upper=3.0"
+    ):
         check_intervals(index, name="target")
 
 
@@ -162,13 +178,28 @@ def test_frame_libraries_are_not_imported():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, r"y: Expected array-like \(array or non-string sequence\), got None. Accepted: an \(n, 2\)"),
-        ([(2, 1), (1, 2), (5, 4)], r"y: upper < lower in 2 of 3 rows \(first: row 0, lower=2.0, upper=1.0\)"),
-        ([(1, 2), (NAN, 3)], r"y: NaN or missing in 1 of 2 rows \(first: row 1, lower=nan, upper=3.0\)"),
+        (
+            None,
+            r"y: Expected array-like \(array or non-string sequence\), got None. Accepted: an \(n, 2\)",
+        ),
+        (
+            [(2, 1), (1, 2), (5, 4)],
+            r"y: upper < lower in 2 of 3 rows \(first: row 0, lower=2.0, upper=1.0\)",
+        ),
+        (
+            [(1, 2), (NAN, 3)],
+            r"y: NaN or missing in 1 of 2 rows \(first: row 1, lower=nan, upper=3.0\)",
+        ),
         ([(1, None), (2, 3)], r'make_intervals\(lower, upper, nan="open"\)'),
-        (np.ma.array([[1, 2], [3, 4]], mask=[[0, 0], [0, 1]]), r"NaN or missing in 1 of 2 rows \(first: row 1"),
+        (
+            np.ma.array([[1, 2], [3, 4]], mask=[[0, 0], [0, 1]]),
+            r"NaN or missing in 1 of 2 rows \(first: row 1",
+        ),
         ([1.0, NAN], "NaN or missing in 1 of 2 rows"),
-        ([(1, 2), (INF, INF)], r"both ends at the same infinity in 1 of 2 rows \(first: row 1, lower=inf"),
+        (
+            [(1, 2), (INF, INF)],
+            r"both ends at the same infinity in 1 of 2 rows \(first: row 1, lower=inf",
+        ),
         ([(-INF, -INF)], "An unknown lower end is -inf, an unknown upper end is inf"),
         ([1.0, INF], "both ends at the same infinity"),
         ([(1, 2), (-2e150, 3)], r"limits beyond 1e\+150 in 1 of 2 rows.* Divide y by a constant"),
@@ -180,10 +211,22 @@ def test_frame_libraries_are_not_imported():
         (np.zeros((2, 5)), r"got shape \(2, 5\).* use make_intervals\(lower, upper\)"),
         (np.zeros((2, 2, 2)), r"y: got shape \(2, 2, 2\)"),
         ([(1, 2), (3,)], "y: expected an array of numbers, got rows of different lengths"),
-        (np.zeros(2, dtype=[("lower", float), ("upper", float)]), "one event field .* and one numeric time field"),
-        (np.zeros(2, dtype=[("event", bool), ("time", "U3")]), "one event field .* and one numeric time field"),
-        (np.zeros(2, dtype=[("event", int), ("time", int)]), "one event field .* and one numeric time field"),
-        (np.full(2, 2, dtype=[("event", int), ("time", float)]), r"boolean, or whole numbers 0 and 1"),
+        (
+            np.zeros(2, dtype=[("lower", float), ("upper", float)]),
+            "one event field .* and one numeric time field",
+        ),
+        (
+            np.zeros(2, dtype=[("event", bool), ("time", "U3")]),
+            "one event field .* and one numeric time field",
+        ),
+        (
+            np.zeros(2, dtype=[("event", int), ("time", int)]),
+            "one event field .* and one numeric time field",
+        ),
+        (
+            np.full(2, 2, dtype=[("event", int), ("time", float)]),
+            r"boolean, or whole numbers 0 and 1",
+        ),
     ],
 )
 def test_what_is_not_an_interval_is_refused_with_its_place_and_a_way_out(y, message):
@@ -200,13 +243,25 @@ def test_what_is_not_an_interval_is_refused_with_its_place_and_a_way_out(y, mess
         (np.array([1.0, datetime.date(2000, 1, 1)], dtype=object), "of type date"),
         (np.array([1.0, 2.0j]), "y: expected real numbers, got dtype complex128"),
         (np.array([1.0, 2.0j], dtype=object), "of type complex"),
-        (np.array(["2000-01-01"], dtype="datetime64[D]"), "got dtype datetime64.* divide by a unit"),
+        (
+            np.array(["2000-01-01"], dtype="datetime64[D]"),
+            "got dtype datetime64.* divide by a unit",
+        ),
         (np.array([1, 2], dtype="timedelta64[s]"), "got dtype timedelta64.* divide by a unit"),
         ([datetime.timedelta(1)], "of type timedelta.* divide by a unit"),
-        (["3", "<5"], r"y: expected real numbers, got dtype <U2.* read by from_detection_limits\(y\)"),
+        (
+            ["3", "<5"],
+            r"y: expected real numbers, got dtype <U2.* read by from_detection_limits\(y\)",
+        ),
         ([(3.0, None), ("<5", 1)], r"got '<5' of type str.* read by from_detection_limits\(y\)"),
-        (csr_array(np.ones((3, 2))), r"y: expected a dense array, got a sparse matrix; pass y.toarray\(\)"),
-        (np.array([True, False]), r"y: expected numbers, got booleans.* use from_events\(time, event\)"),
+        (
+            csr_array(np.ones((3, 2))),
+            r"y: expected a dense array, got a sparse matrix; pass y.toarray\(\)",
+        ),
+        (
+            np.array([True, False]),
+            r"y: expected numbers, got booleans.* use from_events\(time, event\)",
+        ),
         (np.array([[True, 5.0]], dtype=object), "got True of type bool"),
         ({"lower": 1}, "of type dict"),
     ],
@@ -226,7 +281,9 @@ def test_a_frame_of_events_and_times_is_not_mistaken_for_intervals(library):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_missing_entry_of_a_frame_is_refused(library):
     frame = pytest.importorskip(library).DataFrame({"lower": [1, None], "upper": [2.0, 3.0]})
-    with pytest.raises(ValueError, match=r"y: NaN or missing in 1 of 2 rows \(first: row 1, lower=nan, upper=3.0"):
+    with pytest.raises(
+        ValueError, match=r"y: NaN or missing in 1 of 2 rows \(first: row 1, lower=nan, upper=3.0"
+    ):
         check_intervals(frame)
 
 
@@ -236,7 +293,9 @@ def test_errors_use_the_name_of_the_argument():
 
 
 def test_rows_without_information_are_counted_in_one_warning():
-    with pytest.warns(UserWarning, match=r"y: 1 of 5 rows are \(-inf, inf\) \(first: row 4\)") as caught:
+    with pytest.warns(
+        UserWarning, match=r"y: 1 of 5 rows are \(-inf, inf\) \(first: row 4\)"
+    ) as caught:
         check_informative(EXPECTED)
     assert len(caught) == 1
 
@@ -267,11 +326,20 @@ def test_weights_become_float64_and_none_stays_none():
 @pytest.mark.parametrize(
     ("sample_weight", "message"),
     [
-        ([1, 2], r"sample_weight: expected a number or shape \(3,\), one weight per row; got shape \(2,\)"),
+        (
+            [1, 2],
+            r"sample_weight: expected a number or shape \(3,\), one weight per row; got shape \(2,\)",
+        ),
         (np.ones((3, 1)), r"got shape \(3, 1\)"),
-        ([1, NAN, 2], r"sample_weight: NaN or infinite in 1 of 3 rows \(first: row 1, sample_weight=nan\)"),
+        (
+            [1, NAN, 2],
+            r"sample_weight: NaN or infinite in 1 of 3 rows \(first: row 1, sample_weight=nan\)",
+        ),
         ([1, 2, INF], "NaN or infinite in 1 of 3 rows"),
-        ([1, -1, -2], r"sample_weight: negative in 2 of 3 rows \(first: row 1, sample_weight=-1.0\)"),
+        (
+            [1, -1, -2],
+            r"sample_weight: negative in 2 of 3 rows \(first: row 1, sample_weight=-1.0\)",
+        ),
         ([0, 0, 0], "sample_weight: all weights are zero"),
         (0, "sample_weight: all weights are zero"),
     ],
@@ -299,11 +367,23 @@ def test_an_end_may_be_one_number_or_none_for_all_rows():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"lower": [1, NAN], "upper": [2, 3], "nan": "raise"}, "lower, upper: NaN or missing in 1 of 2 rows"),
-        ({"lower": [1], "upper": [2], "nan": "drop"}, "nan: expected one of 'open', 'raise', got 'drop'"),
+        (
+            {"lower": [1, NAN], "upper": [2, 3], "nan": "raise"},
+            "lower, upper: NaN or missing in 1 of 2 rows",
+        ),
+        (
+            {"lower": [1], "upper": [2], "nan": "drop"},
+            "nan: expected one of 'open', 'raise', got 'drop'",
+        ),
         ({"lower": [1, 2], "upper": [2, 3, 4]}, r"lower has shape \(2,\), upper has shape \(3,\)"),
-        ({"lower": [[1, 2]], "upper": [[2, 3]]}, r"expected 1-D arrays of one length; lower has shape \(1, 2\)"),
-        ({"lower": None, "upper": None}, "lower, upper: both are None. Pass the known ends of at least one side"),
+        (
+            {"lower": [[1, 2]], "upper": [[2, 3]]},
+            r"expected 1-D arrays of one length; lower has shape \(1, 2\)",
+        ),
+        (
+            {"lower": None, "upper": None},
+            "lower, upper: both are None. Pass the known ends of at least one side",
+        ),
         ({"lower": [3], "upper": [2]}, "lower, upper: upper < lower in 1 of 1 rows"),
     ],
 )
@@ -312,7 +392,9 @@ def test_ends_that_do_not_make_intervals_are_refused(arguments, message):
         make_intervals(**arguments)
 
 
-@pytest.mark.parametrize("event", [[True, False], [1, 0], [1.0, 0.0], np.array([True, False], dtype=object)])
+@pytest.mark.parametrize(
+    "event", [[True, False], [1, 0], [1.0, 0.0], np.array([True, False], dtype=object)]
+)
 def test_events_are_uncensored_and_the_rest_is_right_censored(event):
     assert_array_equal(from_events([5, 8], event), [[5, 5], [8, INF]])
 
@@ -325,9 +407,17 @@ def test_infinities_that_still_make_an_interval_are_kept():
 @pytest.mark.parametrize(
     ("time", "event", "message"),
     [
-        ([5, 8], [1, 2], r"event: neither True/1 nor False/0 in 1 of 2 rows \(first: row 1, time=8.0, event=2.0"),
+        (
+            [5, 8],
+            [1, 2],
+            r"event: neither True/1 nor False/0 in 1 of 2 rows \(first: row 1, time=8.0, event=2.0",
+        ),
         ([5, 8], [1, None], "event: neither True/1 nor False/0"),
-        ([5, NAN], [1, 0], r"time: NaN, missing or infinite in 1 of 2 rows \(first: row 1, time=nan, .* Leave out"),
+        (
+            [5, NAN],
+            [1, 0],
+            r"time: NaN, missing or infinite in 1 of 2 rows \(first: row 1, time=nan, .* Leave out",
+        ),
         ([INF, 8], [0, 1], r"^time: NaN, missing or infinite .* row 0, time=inf, event=0.0\)"),
         ([5, -INF], [0, 1], r"^time: NaN, missing or infinite .* row 1, time=-inf, event=1.0\)"),
         ([5, 8, 9], [1, 0], r"time has shape \(3,\), event has shape \(2,\)"),
@@ -341,7 +431,9 @@ def test_impossible_events_are_refused(time, event, message):
 @pytest.mark.parametrize("dtype", [str, object])
 def test_words_for_events_are_refused_with_a_way_out(dtype):
     status = np.array(["dead", "alive"], dtype)
-    with pytest.raises(TypeError, match=r"event: expected True/False or 1/0 \(of texts: status == 'dead'\), got"):
+    with pytest.raises(
+        TypeError, match=r"event: expected True/False or 1/0 \(of texts: status == 'dead'\), got"
+    ):
         from_events([5, 8], status)
     assert_array_equal(from_events([5, 8], status == "dead"), [[5, 5], [8, INF]])
 
@@ -355,15 +447,25 @@ def test_values_at_or_beyond_a_detection_limit_are_censored_there():
 
 
 def test_detection_limits_may_differ_per_row_or_be_absent():
-    made = from_detection_limits([1.0, 1.0, 1.0], lower_limit=[2.0, NAN, None], upper_limit=[INF, 1.0, 3.0])
+    made = from_detection_limits(
+        [1.0, 1.0, 1.0], lower_limit=[2.0, NAN, None], upper_limit=[INF, 1.0, 3.0]
+    )
     assert_array_equal(made, [[-INF, 2], [below(1), INF], [1, 1]])
 
 
 @pytest.mark.parametrize(
     ("y", "limits", "message"),
     [
-        ([1.0, NAN], (0, 2), r"y: NaN, missing or infinite in 1 of 2 rows \(first: row 1, y=nan, .* Leave out rows"),
-        ([1.0, INF], (0,), r"^y: NaN, missing or infinite .* row 1, y=inf, lower_limit=0.0, upper_limit=inf\)"),
+        (
+            [1.0, NAN],
+            (0, 2),
+            r"y: NaN, missing or infinite in 1 of 2 rows \(first: row 1, y=nan, .* Leave out rows",
+        ),
+        (
+            [1.0, INF],
+            (0,),
+            r"^y: NaN, missing or infinite .* row 1, y=inf, lower_limit=0.0, upper_limit=inf\)",
+        ),
         ([1.0, 2.0], (2, 2), "lower_limit >= upper_limit in 2 of 2 rows"),
         ([1.0, 2.0], ([1, 2, 3], 4), r"y has shape \(2,\), lower_limit has shape \(3,\)"),
     ],
@@ -390,10 +492,15 @@ def test_measurements_may_be_a_series(library):
 def test_a_flag_decides_between_a_limit_and_a_detected_value_that_is_equal_to_it():
     flags = [True, False, False]
     half = [-INF, below(0.5)]
-    assert_array_equal(from_detection_limits([0.5, 0.5, 2], nondetect=flags), [half, [0.5, 0.5], [2, 2]])
-    assert_array_equal(from_detection_limits([0, 0.5, 2], 0.5, nondetect=flags), [half, [0.5, 0.5], [2, 2]])
     assert_array_equal(
-        from_detection_limits([NAN, 0.2, 9], 0.5, 9, nondetect=flags), [half, [0.2, 0.2], [below(9), INF]]
+        from_detection_limits([0.5, 0.5, 2], nondetect=flags), [half, [0.5, 0.5], [2, 2]]
+    )
+    assert_array_equal(
+        from_detection_limits([0, 0.5, 2], 0.5, nondetect=flags), [half, [0.5, 0.5], [2, 2]]
+    )
+    assert_array_equal(
+        from_detection_limits([NAN, 0.2, 9], 0.5, 9, nondetect=flags),
+        [half, [0.2, 0.2], [below(9), INF]],
     )
     texts = from_detection_limits(["<1", "1", "ND", "≤1"], 2, nondetect=[1, 0, 1, 1])
     assert_array_equal(texts, [[-INF, below(1)], [1, 1], [-INF, below(2)], [-INF, 1]])
@@ -402,12 +509,28 @@ def test_a_flag_decides_between_a_limit_and_a_detected_value_that_is_equal_to_it
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [
-        (["1", "ND"], {}, r"y: not detected, but no detection limit is given, .* row 1, y=ND\)\. Pass lower_limit"),
-        (["1", ""], {"lower_limit": 1}, r"y: NaN, missing or infinite in 1 of 2 rows \(first: row 1, y=, .* Leave out"),
+        (
+            ["1", "ND"],
+            {},
+            r"y: not detected, but no detection limit is given, .* row 1, y=ND\)\. Pass lower_limit",
+        ),
+        (
+            ["1", ""],
+            {"lower_limit": 1},
+            r"y: NaN, missing or infinite in 1 of 2 rows \(first: row 1, y=, .* Leave out",
+        ),
         (["1", "2 mg"], {}, "y: expected a number, '<1', '>50' or 'ND'"),
-        ([1, 2], {"nondetect": [0, 2]}, r"nondetect: neither True/1 nor False/0 .* row 1, y=2.0, nondetect=2.0"),
+        (
+            [1, 2],
+            {"nondetect": [0, 2]},
+            r"nondetect: neither True/1 nor False/0 .* row 1, y=2.0, nondetect=2.0",
+        ),
         ([1, 2], {"nondetect": [0, NAN]}, "nondetect: neither True/1 nor False/0"),
-        (["<1", "2"], {"nondetect": [0, 0]}, "y and nondetect: they contradict each other in 1 of 2 rows"),
+        (
+            ["<1", "2"],
+            {"nondetect": [0, 0]},
+            "y and nondetect: they contradict each other in 1 of 2 rows",
+        ),
         ([">1", "2"], {"nondetect": [1, 0]}, "y and nondetect: they contradict each other"),
         (
             [1, 2],

@@ -26,9 +26,13 @@ def problem():
     steps = rng.integers(6, size=N_ROWS).astype(float)
     values = rng.normal(size=N_ROWS)
     near = 1.0 + 2.0**-52 * rng.integers(0, 9, size=N_ROWS)
-    X = np.column_stack([steps, values, near, rng.choice([-inf, -1.0, 0.0, inf, np.nan], size=N_ROWS)])
+    X = np.column_stack(
+        [steps, values, near, rng.choice([-inf, -1.0, 0.0, inf, np.nan], size=N_ROWS)]
+    )
     centre = np.round(4 * np.sin(steps) + 3 * (values > 0) + rng.normal(size=N_ROWS), 2)
-    y = np.column_stack([centre - rng.integers(0, 3, size=N_ROWS), centre + rng.integers(0, 3, size=N_ROWS)])
+    y = np.column_stack(
+        [centre - rng.integers(0, 3, size=N_ROWS), centre + rng.integers(0, 3, size=N_ROWS)]
+    )
     y[::7, 0], y[3::7, 1] = -inf, inf
     return X, y, rng.integers(1, 4, size=N_ROWS).astype(float)
 
@@ -41,15 +45,27 @@ def results():
     for loss in LOSSES:
         trees = {
             "full": MaxMarginIntervalTree(loss=loss, margin=0.5).fit(X, y),
-            "weighted": MaxMarginIntervalTree(loss=loss, max_depth=3, min_samples_leaf=4).fit(X, y, weights),
-            "best first": MaxMarginIntervalTree(loss=loss, max_leaf_nodes=6, ccp_alpha=0.01).fit(X, y),
-            "random": MaxMarginIntervalTree(loss=loss, max_features=2, max_depth=4, random_state=3).fit(X, y),
-            "crossing": MaxMarginIntervalTree(loss=loss, max_depth=1).fit(np.arange(len(far))[:, None], far),
+            "weighted": MaxMarginIntervalTree(loss=loss, max_depth=3, min_samples_leaf=4).fit(
+                X, y, weights
+            ),
+            "best first": MaxMarginIntervalTree(loss=loss, max_leaf_nodes=6, ccp_alpha=0.01).fit(
+                X, y
+            ),
+            "random": MaxMarginIntervalTree(
+                loss=loss, max_features=2, max_depth=4, random_state=3
+            ).fit(X, y),
+            "crossing": MaxMarginIntervalTree(loss=loss, max_depth=1).fit(
+                np.arange(len(far))[:, None], far
+            ),
         }
         for name, tree in trees.items():
             nodes = tree.tree_.nodes
-            found[f"{loss}, {name}"] = np.column_stack([nodes[field] for field in nodes.dtype.names])
-            found[f"{loss}, {name}, leaves"] = tree.apply(X if X.shape[1] == tree.n_features_in_ else X[:, :1])
+            found[f"{loss}, {name}"] = np.column_stack(
+                [nodes[field] for field in nodes.dtype.names]
+            )
+            found[f"{loss}, {name}, leaves"] = tree.apply(
+                X if X.shape[1] == tree.n_features_in_ else X[:, :1]
+            )
         for name, (lower, upper), sample_weight in (
             ("prefixes", y.T, None),
             ("weighted prefixes", y.T, weights),
@@ -67,7 +83,11 @@ def test_kernels_give_the_same_results_as_plain_python(tmp_path):
     path = tmp_path / "results.npz"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     run = subprocess.run(
-        [sys.executable, __file__, str(path)], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, __file__, str(path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     assert run.stderr == ""

@@ -51,7 +51,9 @@ def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path):
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        n_pieces = max(whole[:length].count(b"\n") - 2, 0)  # a header and the name of the run come first
+        n_pieces = max(
+            whole[:length].count(b"\n") - 2, 0
+        )  # a header and the name of the run come first
         assert read(path) == [PIECE, {"tree": 2}][:n_pieces]
         write(path, {"tree": 3})
         assert read(path) == [*[PIECE, {"tree": 2}][:n_pieces], {"tree": 3}]
@@ -98,7 +100,10 @@ def test_a_journal_of_another_version_is_refused_and_left_alone(tmp_path, monkey
     write(path, PIECE)
     before = path.read_bytes()
     monkeypatch.setattr(module, "__version__", "99.0")
-    with pytest.raises(ValueError, match=f"written by marginwood {__version__}; results of marginwood 99.0 may differ"):
+    with pytest.raises(
+        ValueError,
+        match=f"written by marginwood {__version__}; results of marginwood 99.0 may differ",
+    ):
         Journal(path, HEADER)
     assert path.read_bytes() == before
 
@@ -108,7 +113,9 @@ def test_two_journals_of_one_file_cannot_be_open_at_once(tmp_path):
     with Journal(path, HEADER) as journal:
         journal.append(PIECE)
         before = path.read_bytes()
-        with pytest.raises(ValueError, match=f"in use by process {os.getpid()} on {socket.gethostname()}"):
+        with pytest.raises(
+            ValueError, match=f"in use by process {os.getpid()} on {socket.gethostname()}"
+        ):
             Journal(path, HEADER)
         assert path.read_bytes() == before
     assert read(path) == [PIECE]
@@ -164,13 +171,19 @@ def test_a_damaged_journal_is_refused(tmp_path, line):
 
 
 def test_a_digest_tells_values_shapes_and_types_apart():
-    arrays = [np.arange(4.0), np.arange(4), np.arange(4.0).reshape(2, 2), np.arange(1, 5.0), np.empty(0)]
+    arrays = [
+        np.arange(4.0),
+        np.arange(4),
+        np.arange(4.0).reshape(2, 2),
+        np.arange(1, 5.0),
+        np.empty(0),
+    ]
     assert len({digest(array) for array in arrays}) == len(arrays)
     assert digest(np.arange(4.0)) == digest(np.arange(8.0)[::2] / 2)
 
 
-# A search whose scorer stops in the middle of a piece. The calling thread may get stuck when it hears of the first
-# finished piece: threads that work must not depend on it.
+# A search whose scorer stops in the middle of a piece. The calling thread may get stuck when it
+# hears of the first finished piece: threads that work must not depend on it.
 SEARCH = """
 import json, logging, os, signal, sys, threading
 from marginwood import MaxMarginIntervalTreeCV
@@ -216,7 +229,9 @@ def stopped_search(path, stop_at, how=None, n_jobs=1, *, is_stuck=False):
     """A search in a process of its own that stops in a piece, and the pieces that it had begun to score."""
     arguments = json.dumps([str(path), stop_at, how, n_jobs, is_stuck])
     command = [sys.executable, "-c", SEARCH, arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         watchdog = threading.Timer(PATIENCE, process.kill)
         watchdog.start()
         try:
@@ -236,7 +251,9 @@ def scorer(estimator, X, y):
 def search(path=None):
     scorer.pieces = set()
     X, y = make_sine(40, 2, random_state=0)
-    return MaxMarginIntervalTreeCV(losses=LOSSES, n_margins=3, cv=3, scoring=scorer, checkpoint=path).fit(X, y)
+    return MaxMarginIntervalTreeCV(
+        losses=LOSSES, n_margins=3, cv=3, scoring=scorer, checkpoint=path
+    ).fit(X, y)
 
 
 def same(first, second):
@@ -281,7 +298,9 @@ def test_a_second_search_is_told_who_has_the_journal_until_that_one_is_gone(tmp_
     with stopped_search(path, 60) as (process, _):
         before = path.read_bytes()
         for _ in range(2):
-            with pytest.raises(ValueError, match=f"in use by process {process.pid} on {socket.gethostname()}"):
+            with pytest.raises(
+                ValueError, match=f"in use by process {process.pid} on {socket.gethostname()}"
+            ):
                 search(path)
         assert not scorer.pieces
         assert path.read_bytes() == before
@@ -302,7 +321,9 @@ def test_another_selection_reads_the_same_journal(tmp_path):
     path = tmp_path / "journal"
     MaxMarginIntervalTreeCV(n_margins=3, cv=3, checkpoint=path).fit(X, y)
     n_lines = len(path.read_bytes().splitlines())
-    model = MaxMarginIntervalTreeCV(n_margins=3, cv=3, checkpoint=path, selection="1se", n_jobs=2).fit(X, y)
+    model = MaxMarginIntervalTreeCV(
+        n_margins=3, cv=3, checkpoint=path, selection="1se", n_jobs=2
+    ).fit(X, y)
     assert len(path.read_bytes().splitlines()) == n_lines + 1  # the name of the second run
     assert model.selection == "1se"
 

@@ -51,13 +51,18 @@ def test_no_other_weights_cost_less(seed, length_scale, alpha, margin, additivit
     lower = random.normal(size=12)
     intervals = np.column_stack([lower, lower + random.exponential(size=12)])
     intervals[random.random(12) < 0.2, 1] = np.inf
-    model = KernelIntervalRegression(alpha=alpha, length_scale=length_scale, margin=margin, additivity=additivity)
+    model = KernelIntervalRegression(
+        alpha=alpha, length_scale=length_scale, margin=margin, additivity=additivity
+    )
     model.fit(features, intervals)
     kernel = bumps_of(features, length_scale, additivity)
 
     def cost(coefs):
         prediction = kernel @ coefs[1:] + coefs[0]
-        return hinge_loss(intervals, prediction, margin=margin).mean() + alpha * coefs[1:] @ kernel @ coefs[1:]
+        return (
+            hinge_loss(intervals, prediction, margin=margin).mean()
+            + alpha * coefs[1:] @ kernel @ coefs[1:]
+        )
 
     own = np.append(model.intercept_, model.dual_coef_)
     np.testing.assert_allclose(kernel @ own[1:] + own[0], model.predict(features), atol=1e-6)
@@ -68,11 +73,17 @@ def test_no_other_weights_cost_less(seed, length_scale, alpha, margin, additivit
 def test_exact_targets_and_no_offset_give_kernel_ridge_regression():
     target = np.sin(X[:, 0])
     target -= target.mean()
-    model = KernelIntervalRegression(alpha=1e-2, length_scale=0.7, n_components=len(X)).fit(X, target)
+    model = KernelIntervalRegression(alpha=1e-2, length_scale=0.7, n_components=len(X)).fit(
+        X, target
+    )
     kernel = bumps_of(X, 0.7, 0.5)
     # The intercept is free: ridge regression of what is left after it.
-    ridge = KernelRidge(alpha=1e-2 * len(X), kernel="precomputed").fit(kernel, target - model.intercept_)
-    np.testing.assert_allclose(model.predict(X), ridge.predict(kernel) + model.intercept_, atol=1e-7)
+    ridge = KernelRidge(alpha=1e-2 * len(X), kernel="precomputed").fit(
+        kernel, target - model.intercept_
+    )
+    np.testing.assert_allclose(
+        model.predict(X), ridge.predict(kernel) + model.intercept_, atol=1e-7
+    )
 
 
 def test_weights_are_repeated_rows():
@@ -81,13 +92,17 @@ def test_weights_are_repeated_rows():
     weighted = clone(model).fit(X, Y, WEIGHTS)
     repeated = model.fit(X[rows], Y[rows])
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
-    np.testing.assert_allclose(clone(model).fit(X, Y, 1e6 * WEIGHTS).predict(X), weighted.predict(X), atol=1e-9)
+    np.testing.assert_allclose(
+        clone(model).fit(X, Y, 1e6 * WEIGHTS).predict(X), weighted.predict(X), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(1e6, 1.0), (0.0, 2.0**300), (0.0, 2.0**-200)])
 def test_neither_offset_nor_unit_matters(shift, factor):
     model = KernelIntervalRegression(margin=0.2, random_state=0).fit(X, Y)
-    other = KernelIntervalRegression(margin=0.2 * factor, random_state=0).fit(X * 2.0**40 + 7, Y * factor + shift)
+    other = KernelIntervalRegression(margin=0.2 * factor, random_state=0).fit(
+        X * 2.0**40 + 7, Y * factor + shift
+    )
     found = (other.predict(X * 2.0**40 + 7) - shift) / factor
     np.testing.assert_allclose(found, model.predict(X), atol=1e-5)
 
@@ -95,7 +110,9 @@ def test_neither_offset_nor_unit_matters(shift, factor):
 def test_a_constant_that_satisfies_all_rows_is_the_model():
     intervals = np.column_stack([X[:, 0] - 20, X[:, 0] + 20])
     model = KernelIntervalRegression().fit(X, intervals)
-    np.testing.assert_array_equal(model.predict(X), np.full(len(X), optimal_constant(intervals).value))
+    np.testing.assert_array_equal(
+        model.predict(X), np.full(len(X), optimal_constant(intervals).value)
+    )
 
 
 def test_far_from_all_rows_the_intercept_predicts():
@@ -110,7 +127,11 @@ def test_an_additive_kernel_adds_up_functions_of_single_features():
     model = KernelIntervalRegression(margin=0.2, additivity=1.0).fit(X, Y)
     corners = model.predict([[0, 0, 0], [3, 0, 0], [0, 2, 0], [3, 2, 0]])
     assert corners[3] - corners[2] == pytest.approx(corners[1] - corners[0])
-    interacting = KernelIntervalRegression(margin=0.2).fit(X, Y).predict([[0, 0, 0], [3, 0, 0], [0, 2, 0], [3, 2, 0]])
+    interacting = (
+        KernelIntervalRegression(margin=0.2)
+        .fit(X, Y)
+        .predict([[0, 0, 0], [3, 0, 0], [0, 2, 0], [3, 2, 0]])
+    )
     assert interacting[3] - interacting[2] != pytest.approx(interacting[1] - interacting[0])
 
 
@@ -118,28 +139,42 @@ def test_a_sum_of_many_functions_is_learned_from_fewer_rows_if_features_add_up()
     random = np.random.default_rng(0)
     features = random.uniform(-2, 2, (200, 10))
     hidden = np.sin(2 * features).sum(axis=1)
-    intervals = np.column_stack([hidden - random.exponential(size=200), hidden + random.exponential(size=200)])
+    intervals = np.column_stack(
+        [hidden - random.exponential(size=200), hidden + random.exponential(size=200)]
+    )
     scores = []
     for additivity in (0.0, 1.0):
-        search = KernelIntervalRegressionCV(additivities=(additivity,), relevances=(0.0,), random_state=0)
-        scores.append(search.fit(features[:100], intervals[:100]).score(features[100:], intervals[100:]))
+        search = KernelIntervalRegressionCV(
+            additivities=(additivity,), relevances=(0.0,), random_state=0
+        )
+        scores.append(
+            search.fit(features[:100], intervals[:100]).score(features[100:], intervals[100:])
+        )
     assert scores[1] > scores[0] + 0.2
 
 
 def test_more_rows_than_landmarks_come_close():
     features, targets = make_sine(600, 1, random_state=0)
     whole = KernelIntervalRegression(margin=0.2, n_components=600).fit(features, targets)
-    few = KernelIntervalRegression(margin=0.2, n_components=30, random_state=0).fit(features, targets)
+    few = KernelIntervalRegression(margin=0.2, n_components=30, random_state=0).fit(
+        features, targets
+    )
     assert few.landmarks_.shape == (30, 1)
     np.testing.assert_allclose(few.predict(features), whole.predict(features), atol=0.02)
-    again = KernelIntervalRegression(margin=0.2, n_components=30, random_state=0).fit(features, targets)
+    again = KernelIntervalRegression(margin=0.2, n_components=30, random_state=0).fit(
+        features, targets
+    )
     np.testing.assert_array_equal(few.predict(features), again.predict(features))
 
 
 def test_constant_and_repeated_features_do_no_harm():
     model = KernelIntervalRegression(margin=0.2, length_scale=1.0).fit(X[:, :1], Y)
-    wide = KernelIntervalRegression(margin=0.2, length_scale=1.0).fit(np.column_stack([X[:, :1]] * 2), Y)
-    np.testing.assert_allclose(wide.predict(np.column_stack([X[:, :1]] * 2)), model.predict(X[:, :1]), atol=1e-6)
+    wide = KernelIntervalRegression(margin=0.2, length_scale=1.0).fit(
+        np.column_stack([X[:, :1]] * 2), Y
+    )
+    np.testing.assert_allclose(
+        wide.predict(np.column_stack([X[:, :1]] * 2)), model.predict(X[:, :1]), atol=1e-6
+    )
     constants = np.column_stack([X[:, :1], np.ones((len(X), 20))])
     for relevance in (0.0, 1.0):
         alone = clone(model).set_params(relevance=relevance).fit(X[:, :1], Y)
@@ -181,7 +216,9 @@ def test_a_smooth_signal_of_several_features_is_learned_better_than_by_a_line():
     random = np.random.default_rng(0)
     features = random.uniform(-2, 2, (300, 3))
     hidden = np.sin(features[:, 0]) * features[:, 1] + features[:, 2] ** 2
-    intervals = np.column_stack([hidden - random.exponential(size=300), hidden + random.exponential(size=300)])
+    intervals = np.column_stack(
+        [hidden - random.exponential(size=300), hidden + random.exponential(size=300)]
+    )
     smooth = KernelIntervalRegressionCV(margins="auto", n_margins=3, cv=3, random_state=0)
     line = L1IntervalRegressionCV(n_alphas=20)
     errors = []
@@ -192,7 +229,9 @@ def test_a_smooth_signal_of_several_features_is_learned_better_than_by_a_line():
 
 
 def test_scaled_features_are_those_of_the_kernel():
-    model = KernelIntervalRegression(relevance=1.0, length_scale=0.7, additivity=0.0, n_components=len(X)).fit(X, Y)
+    model = KernelIntervalRegression(
+        relevance=1.0, length_scale=0.7, additivity=0.0, n_components=len(X)
+    ).fit(X, Y)
     plain = KernelIntervalRegression(length_scale=0.7, n_components=len(X)).fit(X, Y)
     scales = plain.deviation_ / model.deviation_
     assert np.mean(scales**2) == pytest.approx(1)
@@ -200,15 +239,21 @@ def test_scaled_features_are_those_of_the_kernel():
     Z = (X - X.mean(axis=0)) / X.std(axis=0) * scales
     distances = ((Z[:, np.newaxis] - Z) ** 2).sum(axis=2)
     kernel = np.exp(-distances / (2 * 0.7**2 * X.shape[1]))
-    np.testing.assert_allclose(kernel @ model.dual_coef_ + model.intercept_, model.predict(X), atol=1e-8)
+    np.testing.assert_allclose(
+        kernel @ model.dual_coef_ + model.intercept_, model.predict(X), atol=1e-8
+    )
 
 
 def test_a_signal_in_one_of_twenty_features_is_found_by_its_relevance():
     features, targets = make_sine(300, 20, random_state=0)
-    alike = KernelIntervalRegressionCV(relevances=(0.0,), cv=3, random_state=0).fit(features[:200], targets[:200])
+    alike = KernelIntervalRegressionCV(relevances=(0.0,), cv=3, random_state=0).fit(
+        features[:200], targets[:200]
+    )
     scaled = KernelIntervalRegressionCV(cv=3, random_state=0).fit(features[:200], targets[:200])
     assert scaled.best_params_["relevance"] > 0
-    assert 1 - scaled.score(features[200:], targets[200:]) < 0.5 * (1 - alike.score(features[200:], targets[200:]))
+    assert 1 - scaled.score(features[200:], targets[200:]) < 0.5 * (
+        1 - alike.score(features[200:], targets[200:])
+    )
 
 
 def test_features_none_of_which_matters_count_alike():
@@ -220,11 +265,15 @@ def test_features_none_of_which_matters_count_alike():
 def test_a_search_with_relevance_is_the_same_on_any_number_of_threads():
     one = KernelIntervalRegressionCV(cv=3, random_state=0).fit(X, Y)
     three = KernelIntervalRegressionCV(cv=3, random_state=0, n_jobs=3).fit(X, Y)
-    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], three.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        one.cv_results_["mean_test_score"], three.cv_results_["mean_test_score"]
+    )
 
 
 def test_models_survive_a_file(tmp_path):
-    for number, model in enumerate((KernelIntervalRegression(), KernelIntervalRegressionCV(cv=3, random_state=0))):
+    for number, model in enumerate(
+        (KernelIntervalRegression(), KernelIntervalRegressionCV(cv=3, random_state=0))
+    ):
         model.fit(X, Y)
         save(model, tmp_path / f"{number}.mw")
         np.testing.assert_array_equal(load(tmp_path / f"{number}.mw").predict(X), model.predict(X))
@@ -273,7 +322,9 @@ def test_features_must_be_finite():
             model.fit(holes, Y)
 
 
-@parametrize_with_checks([KernelIntervalRegression(), KernelIntervalRegressionCV(cv=3, length_scales=(1.0,))])
+@parametrize_with_checks(
+    [KernelIntervalRegression(), KernelIntervalRegressionCV(cv=3, length_scales=(1.0,))]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)

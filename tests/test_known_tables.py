@@ -63,7 +63,9 @@ def test_xgboost_takes_tables():
     pytest.importorskip("xgboost", reason="XGBoost is optional")
     model = XGBIntervalRegressor(3).fit(FEATURES, TARGETS, X_val=FEATURES, y_val=TARGETS)
     assert model.feature_names_in_.tolist() == NAMES
-    np.testing.assert_array_equal(model.predict(FEATURES), model.predict(polars.DataFrame(FEATURES)))
+    np.testing.assert_array_equal(
+        model.predict(FEATURES), model.predict(polars.DataFrame(FEATURES))
+    )
 
 
 def test_missing_cells_of_a_table_are_nan():
@@ -77,17 +79,21 @@ def test_a_column_of_arrow_is_a_target_a_weight_and_a_time():
     np.testing.assert_array_equal(check_intervals(column), [[1, 1], [2, 2], [3, 3]])
     events = from_events(column, pyarrow.chunked_array([[True, False, True]]))
     np.testing.assert_array_equal(events, [[1, 1], [2, np.inf], [3, 3]])
-    tree = marginwood.MaxMarginIntervalTree().fit([[0.0], [1.0], [2.0]], column, sample_weight=column)
+    tree = marginwood.MaxMarginIntervalTree().fit(
+        [[0.0], [1.0], [2.0]], column, sample_weight=column
+    )
     assert tree.tree_.weighted_n_node_samples[0] == 6
 
 
 def test_a_lazy_frame_is_to_be_collected():
     with pytest.raises(
-        TypeError, match=r"X: expected rows, got a LazyFrame of polars, which holds none yet; pass X\.collect\(\)"
+        TypeError,
+        match=r"X: expected rows, got a LazyFrame of polars, which holds none yet; pass X\.collect\(\)",
     ):
         marginwood.MaxMarginIntervalTree().fit(polars.DataFrame(X).lazy(), y)
     with pytest.raises(
-        TypeError, match=r"y: expected rows, got a LazyFrame of polars, which holds none yet; pass y\.collect\(\)"
+        TypeError,
+        match=r"y: expected rows, got a LazyFrame of polars, which holds none yet; pass y\.collect\(\)",
     ):
         marginwood.MaxMarginIntervalTree().fit(X, polars.DataFrame(y).lazy())
 
@@ -100,15 +106,23 @@ def test_without_polars_a_table_goes_through_arrow_and_pandas(monkeypatch):
     assert isinstance(tables.as_known_table(FEATURES, "X"), pandas.DataFrame)
     monkeypatch.setattr(tables, "find_spec", lambda _: None)
     for table in (FEATURES, Interchange(FEATURES)):
-        with pytest.raises(ImportError, match=r"X: a table of type .* is read with polars or pyarrow: pip install"):
+        with pytest.raises(
+            ImportError, match=r"X: a table of type .* is read with polars or pyarrow: pip install"
+        ):
             tables.as_known_table(table, "X")
 
 
 def test_a_table_of_one_column_is_refused_as_weights_and_as_times_by_its_shape():
     table = pyarrow.table({"w": [1.0, 2.0]})
-    with pytest.raises(ValueError, match=r"sample_weight: expected a number or shape \(2,\).*got shape \(2, 1\)"):
-        marginwood.MaxMarginIntervalTree().fit([[1.0], [2.0]], [1.0, 2.0], sample_weight=Stream(table))
-    with pytest.raises(ValueError, match=r"expected 1-D arrays of one length; time has shape \(2, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"sample_weight: expected a number or shape \(2,\).*got shape \(2, 1\)"
+    ):
+        marginwood.MaxMarginIntervalTree().fit(
+            [[1.0], [2.0]], [1.0, 2.0], sample_weight=Stream(table)
+        )
+    with pytest.raises(
+        ValueError, match=r"expected 1-D arrays of one length; time has shape \(2, 1\)"
+    ):
         from_events(Stream(table), [True, False])
 
 

@@ -18,7 +18,13 @@ def test_a_user_of_trees_does_not_wait_for_other_models():
     assert "numpy" not in loaded("import marginwood")
     modules = loaded("from marginwood import MaxMarginIntervalTree")
     assert "marginwood._trees.tree" in modules
-    others = ("marginwood._ensemble", "marginwood._tuning", "marginwood.export", "sklearn.tree", "scipy.io")
+    others = (
+        "marginwood._ensemble",
+        "marginwood._tuning",
+        "marginwood.export",
+        "sklearn.tree",
+        "scipy.io",
+    )
     assert [module for module in modules if module.startswith(others)] == []
 
 
@@ -29,6 +35,10 @@ def test_public_modules_need_no_import_of_their_own(name):
 
 def test_every_name_is_there_and_an_unknown_one_is_refused():
     assert dir(marginwood) == marginwood.__all__
-    assert [name for name in marginwood.__all__ if getattr(marginwood, name).__name__.split(".")[-1] != name] == []
+    assert [
+        name
+        for name in marginwood.__all__
+        if getattr(marginwood, name).__name__.split(".")[-1] != name
+    ] == []
     with pytest.raises(AttributeError, match="tree"):
         marginwood.tree  # noqa: B018

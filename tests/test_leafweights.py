@@ -55,7 +55,9 @@ def test_weights_count_and_rows_of_no_weight_do_not():
     weight = np.where(np.arange(90) % 4, 1.0 + np.arange(90) % 3, 0.0)
     forest = MaxMarginIntervalForest(**FOREST).fit(X, Y, weight)
     found = forest.predict_survival_function(NEW, TIMES)
-    literal = [turnbull(Y, weights, tol=1e-9).sf(TIMES) for weights in literal_weights(forest, NEW, weight)]
+    literal = [
+        turnbull(Y, weights, tol=1e-9).sf(TIMES) for weights in literal_weights(forest, NEW, weight)
+    ]
     np.testing.assert_allclose(found, literal, atol=0.03)
 
 
@@ -68,7 +70,9 @@ def test_curves_fall_and_quantiles_rise():
 
 
 @given(
-    y=informative_intervals(min_size=8, max_size=20), random=st.randoms(use_true_random=False), wrapped=st.booleans()
+    y=informative_intervals(min_size=8, max_size=20),
+    random=st.randoms(use_true_random=False),
+    wrapped=st.booleans(),
 )
 @settings(max_examples=30)
 @pytest.mark.filterwarnings("ignore:.*rows")  # uninformative rows, or that every tree drew
@@ -100,7 +104,9 @@ def test_a_saved_forest_predicts_the_same_distributions(tmp_path):
     forest = MaxMarginIntervalForest(**FOREST).fit(X, Y)
     marginwood.save(forest, tmp_path / "forest.mw")
     loaded = marginwood.load(tmp_path / "forest.mw")
-    np.testing.assert_array_equal(loaded.predict_quantile(NEW, [0.2, 0.7]), forest.predict_quantile(NEW, [0.2, 0.7]))
+    np.testing.assert_array_equal(
+        loaded.predict_quantile(NEW, [0.2, 0.7]), forest.predict_quantile(NEW, [0.2, 0.7])
+    )
 
 
 def test_trees_that_were_kept_from_other_rows_have_no_distribution():
@@ -130,7 +136,9 @@ def test_right_censored_medians_are_not_early():
     time = 2 * x[:, 0] + 0.5 * random.standard_normal(800)
     end = 2 * x[:, 0] + 0.5 * random.standard_normal(800) + 0.3
     y = from_events(np.minimum(time, end), time <= end)
-    forest = MaxMarginIntervalForest(60, min_samples_leaf=15, max_features=None, random_state=0).fit(x, y)
+    forest = MaxMarginIntervalForest(
+        60, min_samples_leaf=15, max_features=None, random_state=0
+    ).fit(x, y)
     plain = np.mean(forest.predict(x) - 2 * x[:, 0])
     median = np.mean(forest.predict_quantile(x, 0.5) - 2 * x[:, 0])
     assert plain < -0.08

@@ -46,7 +46,9 @@ def pulls(model, X, y, margin, weights):
     deviation = np.sqrt(weights @ (X - mean) ** 2)
     prediction = model.predict(X)
     row_margin = np.where(y[:, 0] == y[:, 1], 0.0, margin)
-    slope = np.maximum(prediction - y[:, 1] + row_margin, 0) - np.maximum(y[:, 0] + row_margin - prediction, 0)
+    slope = np.maximum(prediction - y[:, 1] + row_margin, 0) - np.maximum(
+        y[:, 0] + row_margin - prediction, 0
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         standardised = np.where(deviation > 0, (X - mean) / deviation, 0.0)
     return standardised.T @ (weights * slope), weights @ slope
@@ -54,17 +56,30 @@ def pulls(model, X, y, margin, weights):
 
 def assert_optimal(model, X, y, *, alpha, margin=0.0, weights=None, tolerance=1e-4):
     """The conditions of Karush, Kuhn and Tucker, relative to the penalty."""
-    pull, intercept_pull = pulls(model, X, y, margin, np.ones(len(X)) if weights is None else weights)
+    pull, intercept_pull = pulls(
+        model, X, y, margin, np.ones(len(X)) if weights is None else weights
+    )
     assert abs(intercept_pull) <= tolerance * alpha
     assert (np.abs(pull) <= alpha * (1 + tolerance)).all()
     is_used = model.coef_ != 0
-    np.testing.assert_allclose(pull[is_used], -alpha * np.sign(model.coef_[is_used]), atol=tolerance * alpha)
+    np.testing.assert_allclose(
+        pull[is_used], -alpha * np.sign(model.coef_[is_used]), atol=tolerance * alpha
+    )
 
 
-problems = st.tuples(st.integers(5, 60), st.integers(1, 80), st.integers(0, 10**6), st.sampled_from([0.0, 3.0, 100.0]))
+problems = st.tuples(
+    st.integers(5, 60),
+    st.integers(1, 80),
+    st.integers(0, 10**6),
+    st.sampled_from([0.0, 3.0, 100.0]),
+)
 
 
-@given(problem=problems, share=st.sampled_from([0.9, 0.3, 0.03, 0.003]), margin=st.sampled_from([0.0, 0.3, 5.0]))
+@given(
+    problem=problems,
+    share=st.sampled_from([0.9, 0.3, 0.03, 0.003]),
+    margin=st.sampled_from([0.0, 0.3, 5.0]),
+)
 def test_solutions_fulfil_the_optimality_conditions(problem, share, margin):
     X, y = mixed_problem(*problem)
     weights = np.random.default_rng(0).integers(0, 4, size=len(X)) + 1e-3
@@ -83,15 +98,25 @@ def test_no_other_solver_finds_a_lower_objective(seed, margin):
     alpha = 0.1
 
     def objective(parameters):
-        # Weights are differences of two parts that are not negative, which makes the penalty linear.
+        # Weights are differences of two parts that are not negative, which makes the penalty
+        # linear.
         up, down, intercept = parameters[:4], parameters[4:8], parameters[8]
         prediction = Z @ (up - down) + intercept
         return hinge_loss(y, prediction, margin=margin).mean() / 2 + alpha * (up + down).sum()
 
     bounds = [(0, None)] * 8 + [(None, None)]
-    other = minimize(objective, np.zeros(9), bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10})
+    other = minimize(
+        objective,
+        np.zeros(9),
+        bounds=bounds,
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-10},
+    )
     model = L1IntervalRegression(alpha=alpha, margin=margin, tol=1e-12).fit(X, y)
-    ours = hinge_loss(y, model.predict(X), margin=margin).mean() / 2 + alpha * np.abs(model.coef_ * X.std(axis=0)).sum()
+    ours = (
+        hinge_loss(y, model.predict(X), margin=margin).mean() / 2
+        + alpha * np.abs(model.coef_ * X.std(axis=0)).sum()
+    )
     assert ours <= other.fun + 1e-10
     np.testing.assert_allclose(model.coef_ * X.std(axis=0), other.x[:4] - other.x[4:8], atol=1e-4)
 
@@ -129,7 +154,9 @@ def test_badly_scaled_features_give_the_same_predictions():
     units, offsets = 10.0 ** np.array([-150, -9, 0, 4, 9, 150]), np.array([0, 1, 1e6, -1e9, 0, 0])
     model = L1IntervalRegression(alpha=0.05, tol=1e-12).fit(X, y)
     other = L1IntervalRegression(alpha=0.05, tol=1e-12).fit(X * units + offsets * units, y)
-    np.testing.assert_allclose(other.predict(X * units + offsets * units), model.predict(X), atol=1e-5)
+    np.testing.assert_allclose(
+        other.predict(X * units + offsets * units), model.predict(X), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (0.0, 1e-100), (0.0, 1e100)])
@@ -165,12 +192,16 @@ def test_the_smallest_and_largest_features_are_fitted(unit):
     X, y = mixed_problem(60, 2, seed=1)
     X /= np.abs(X).max(axis=0)
     expected = L1IntervalRegression(alpha=0.01).fit(X, y).predict(X)
-    np.testing.assert_allclose(L1IntervalRegression(alpha=0.01).fit(X * unit, y).predict(X * unit), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        L1IntervalRegression(alpha=0.01).fit(X * unit, y).predict(X * unit), expected, rtol=1e-6
+    )
 
 
 def test_a_feature_too_small_for_a_finite_weight_is_refused():
     X, y = mixed_problem(60, 2, seed=1)
-    with pytest.raises(ValueError, match=r"X: column 1 has a standard deviation of 8e-291, too small .* Rescale it"):
+    with pytest.raises(
+        ValueError, match=r"X: column 1 has a standard deviation of 8e-291, too small .* Rescale it"
+    ):
         L1IntervalRegression(alpha=1e98).fit(X * [1.0, 1e-290], y * 1e100)
 
 
@@ -182,7 +213,9 @@ def test_targets_censored_on_one_side_are_met_by_a_constant(side):
     for model in (L1IntervalRegression(alpha=0.1), L1IntervalRegressionCV(cv=3)):
         model.fit(X, y)
         assert not model.coef_.any()
-        np.testing.assert_allclose(model.intercept_, y[:, 1].min() if side == 0 else y[:, 0].max(), rtol=1e-12)
+        np.testing.assert_allclose(
+            model.intercept_, y[:, 1].min() if side == 0 else y[:, 0].max(), rtol=1e-12
+        )
 
 
 @pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
@@ -193,7 +226,9 @@ def test_rows_without_limits_and_rows_of_no_weight_change_nothing():
     model = L1IntervalRegression(alpha=0.05).fit(X, y)
     with_open = L1IntervalRegression(alpha=0.05).fit(more_X, np.vstack([y, open_rows]))
     weights = np.repeat([1.0, 0.0], [40, 10])
-    with_absent = L1IntervalRegression(alpha=0.05).fit(more_X, np.vstack([y, strange_rows]), weights)
+    with_absent = L1IntervalRegression(alpha=0.05).fit(
+        more_X, np.vstack([y, strange_rows]), weights
+    )
     np.testing.assert_array_equal(with_open.coef_, model.coef_)
     np.testing.assert_array_equal(with_absent.coef_, model.coef_)
 
@@ -207,7 +242,9 @@ def test_too_few_rounds_warn():
 def test_a_penalty_below_rounding_ends_early_and_warns():
     X, y = mixed_problem(30, 5, 0)
     model = L1IntervalRegression(alpha=1e-17, tol=1e-13)
-    with pytest.warns(ConvergenceWarning, match=r"above tol=1e-13, after \d+ rounds .* Rounding hides"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"above tol=1e-13, after \d+ rounds .* Rounding hides"
+    ):
         model.fit(X, y)
     assert model.n_iter_ < 10 * len(model.alphas_)
     assert 1e-13 < model.dual_gaps_.max() < 1e-4
@@ -216,7 +253,18 @@ def test_a_penalty_below_rounding_ends_early_and_warns():
 BALANCED = [
     (
         [[2], [0], [0], [2], [0], [1], [0], [1], [2], [0]],
-        [(-1, 1), (0, 2), (-1, 1), (-2, 0), (-1, inf), (-2, 0), (-3, -1), (-1, 1), (-1, 1), (-3, -1)],
+        [
+            (-1, 1),
+            (0, 2),
+            (-1, 1),
+            (-2, 0),
+            (-1, inf),
+            (-2, 0),
+            (-3, -1),
+            (-1, 1),
+            (-1, 1),
+            (-3, -1),
+        ],
     ),
     ([[0], [1], [2]] * 4, [0] * 6 + [1] * 6),
     ([[0, 0], [0, 1], [1, 0], [1, 1]] * 5, [0, 1, 1, 0] * 5),
@@ -236,7 +284,11 @@ def test_features_that_do_not_go_with_the_target_get_no_weight(X, y):
 
 
 @given(
-    rows=st.lists(st.tuples(*[st.integers(0, 3)] * 2, st.integers(-3, 3), st.integers(0, 2)), min_size=5, max_size=30),
+    rows=st.lists(
+        st.tuples(*[st.integers(0, 3)] * 2, st.integers(-3, 3), st.integers(0, 2)),
+        min_size=5,
+        max_size=30,
+    ),
     one_sided=st.sets(st.integers(0, 29), max_size=5),
 )
 def test_small_integers_take_few_rounds(rows, one_sided):
@@ -250,7 +302,10 @@ def test_small_integers_take_few_rounds(rows, one_sided):
 @pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200])
 def test_targets_whose_squares_vanish_are_fitted(scale):
     y = np.tile([0.0, scale], 5)
-    for model in (L1IntervalRegression(), L1IntervalRegressionCV(cv=3, scoring="neg_interval_mean_absolute_error")):
+    for model in (
+        L1IntervalRegression(),
+        L1IntervalRegressionCV(cv=3, scoring="neg_interval_mean_absolute_error"),
+    ):
         prediction = model.fit(np.arange(10.0)[:, None], y).predict([[0.0], [9.0]])
         assert ((prediction >= 0) & (prediction <= scale)).all()
 
@@ -259,7 +314,9 @@ def test_targets_whose_squares_vanish_are_fitted(scale):
 def test_features_that_are_not_finite_are_refused_with_advice(bad):
     X, y = mixed_problem(20, 3, 0)
     X[4, 1] = bad
-    with pytest.raises(ValueError, match=r"X: NaN or infinity in 1 of 60 .*row 4, column 1.* MaxMarginIntervalTree"):
+    with pytest.raises(
+        ValueError, match=r"X: NaN or infinity in 1 of 60 .*row 4, column 1.* MaxMarginIntervalTree"
+    ):
         L1IntervalRegressionCV().fit(X, y)
 
 
@@ -281,7 +338,9 @@ def test_bad_parameters_are_named(parameters, error, message):
 def test_cross_validation_finds_the_one_feature_that_matters():
     X, y = make_linear(random_state=0)
     X_test, y_test = make_linear(random_state=1)
-    least, simplest = (L1IntervalRegressionCV(n_alphas=30, selection=rule).fit(X, y) for rule in ("min", "1se"))
+    least, simplest = (
+        L1IntervalRegressionCV(n_alphas=30, selection=rule).fit(X, y) for rule in ("min", "1se")
+    )
     assert least.score(X_test, y_test) > 0.9
     assert simplest.best_params_["alpha"] >= least.best_params_["alpha"]
     assert np.count_nonzero(simplest.coef_) < np.count_nonzero(least.coef_)
@@ -308,7 +367,9 @@ def test_cross_validation_scores_what_a_fit_on_the_fold_predicts():
         for place, alpha in enumerate([0.1, 0.01]):
             model = L1IntervalRegression(alpha=alpha, margin=0.2, tol=1e-12).fit(X[train], y[train])
             error = hinge_loss(y[test], model.predict(X[test])).mean()
-            np.testing.assert_allclose(search.cv_results_[f"split{fold}_test_score"][place], -error, rtol=1e-4)
+            np.testing.assert_allclose(
+                search.cv_results_[f"split{fold}_test_score"][place], -error, rtol=1e-4
+            )
     whole = L1IntervalRegression(**search.best_params_, tol=1e-12).fit(X, y)
     np.testing.assert_array_equal(search.coef_, whole.coef_)
 
@@ -326,7 +387,9 @@ def sparse_problem(n, p, seed, share=0.2):
 @given(
     problem=st.tuples(st.integers(5, 60), st.integers(4, 40), st.integers(0, 10**6)),
     share=st.sampled_from([0.9, 0.3, 0.03]),
-    kind=st.sampled_from([sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]),
+    kind=st.sampled_from(
+        [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]
+    ),
 )
 @settings(max_examples=25)
 def test_sparse_features_give_the_model_of_dense_ones(problem, share, kind):
@@ -349,13 +412,21 @@ def test_products_with_sparse_features_are_those_with_dense_ones(problem):
     rng = np.random.default_rng(0)
     weight = rng.uniform(0.1, 1.0, len(X))
     weight /= weight.sum()
-    (dense, found), (thin, same) = (standardise(features, weight) for features in (X, sparse.csr_matrix(X)))
+    (dense, found), (thin, same) = (
+        standardise(features, weight) for features in (X, sparse.csr_matrix(X))
+    )
     np.testing.assert_allclose(same.mean, found.mean, rtol=1e-12)
     np.testing.assert_allclose(same.deviation, found.deviation, rtol=1e-7)
     columns = np.flatnonzero(rng.uniform(size=X.shape[1]) < 0.6)
-    weights, terms, active = rng.normal(size=len(columns)), rng.normal(size=len(X)), rng.integers(0, 2, len(X)) * weight
+    weights, terms, active = (
+        rng.normal(size=len(columns)),
+        rng.normal(size=len(X)),
+        rng.integers(0, 2, len(X)) * weight,
+    )
     tolerance = {"rtol": 1e-7, "atol": 1e-7}
-    np.testing.assert_allclose(thin.combine(columns, weights), dense.combine(columns, weights), **tolerance)
+    np.testing.assert_allclose(
+        thin.combine(columns, weights), dense.combine(columns, weights), **tolerance
+    )
     np.testing.assert_allclose(thin.pull(terms), dense.pull(terms), **tolerance)
     np.testing.assert_allclose(thin.reach(np.abs(terms)), dense.reach(np.abs(terms)), **tolerance)
     np.testing.assert_allclose(thin.gram(columns, active), dense.gram(columns, active), **tolerance)
@@ -364,18 +435,26 @@ def test_products_with_sparse_features_are_those_with_dense_ones(problem):
 def test_a_search_over_sparse_features_chooses_as_over_dense_ones(tmp_path):
     X, y = sparse_problem(80, 10, 0)
     search = L1IntervalRegressionCV(n_alphas=20, cv=3).fit(X, y)
-    other = L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(sparse.csc_array(X), y)
+    other = L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(
+        sparse.csc_array(X), y
+    )
     assert other.best_index_ == search.best_index_
-    np.testing.assert_allclose(other.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"], rtol=1e-5)
+    np.testing.assert_allclose(
+        other.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"], rtol=1e-5
+    )
     with pytest.raises(ValueError, match="X"):
-        L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(sparse.csc_array(2 * X), y)
+        L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(
+            sparse.csc_array(2 * X), y
+        )
 
 
 def test_sparse_features_are_never_made_dense(monkeypatch):
     n, p, n_entries = 100_000, 40_000, 400_000
     rng = np.random.default_rng(0)
     places = rng.integers(n, size=n_entries), rng.integers(p, size=n_entries)
-    X = sparse.coo_array((rng.normal(size=n_entries), places), shape=(n, p)).tocsr()  # 32 GB if it were dense
+    X = sparse.coo_array(
+        (rng.normal(size=n_entries), places), shape=(n, p)
+    ).tocsr()  # 32 GB if it were dense
     y = X @ np.repeat([5.0, 0.0], [50, p - 50]) + rng.normal(size=n) / 10
     for kind in (sparse.csr_array, sparse.csc_array):
         make_dense = kind.toarray
@@ -391,5 +470,7 @@ def test_sparse_features_are_never_made_dense(monkeypatch):
 
 def test_nan_among_sparse_entries_is_told_with_its_place():
     X = sparse.csr_array(([1.0, nan], ([0, 2], [1, 3])), shape=(3, 4))
-    with pytest.raises(ValueError, match=r"X: NaN or infinity .*\(first: row 2, column 3, value nan\)"):
+    with pytest.raises(
+        ValueError, match=r"X: NaN or infinity .*\(first: row 2, column 3, value nan\)"
+    ):
         L1IntervalRegression().fit(X, [0.0, 1.0, 2.0])

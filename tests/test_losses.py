@@ -36,7 +36,11 @@ def weighted_intervals(draw, weights=sample_weights):
 
 def brute_force(y, loss, margin, sample_weight):
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
-    limits = [limit for row, weight in zip(y, weights, strict=True) for limit in limits_of(*row, margin, weight)]
+    limits = [
+        limit
+        for row, weight in zip(y, weights, strict=True)
+        for limit in limits_of(*row, margin, weight)
+    ]
     return minimum(limits, loss)
 
 
@@ -49,7 +53,9 @@ def test_breakpoints_lie_a_margin_inside_except_for_uncensored_rows():
     assert_array_equal(breakpoints(EVERY_KIND, 0.5), expected)
 
 
-@pytest.mark.parametrize(("loss", "expected"), [("linear_hinge", [3, 4, 0, 2, 0]), ("squared_hinge", [9, 16, 0, 4, 0])])
+@pytest.mark.parametrize(
+    ("loss", "expected"), [("linear_hinge", [3, 4, 0, 2, 0]), ("squared_hinge", [9, 16, 0, 4, 0])]
+)
 def test_a_row_pays_for_the_distance_to_its_breakpoints(loss, expected):
     assert_array_equal(hinge_loss(EVERY_KIND, 6.0, loss=loss, margin=1.0), expected)
 
@@ -82,7 +88,9 @@ def test_the_cost_is_the_sum_of_the_row_losses_at_the_value(problem, loss, margi
 def test_a_weight_counts_as_that_many_rows(problem, loss, margin):
     y, sample_weight = problem
     assume(sample_weight is not None)
-    repeated = optimal_constant(np.repeat(y, sample_weight.astype(int), axis=0), loss=loss, margin=margin)
+    repeated = optimal_constant(
+        np.repeat(y, sample_weight.astype(int), axis=0), loss=loss, margin=margin
+    )
     weighted = optimal_constant(y, loss=loss, margin=margin, sample_weight=sample_weight)
     assert_allclose(weighted, repeated, rtol=1e-12, atol=1e-14)
 
@@ -100,9 +108,13 @@ def test_shifted_intervals_have_a_shifted_optimum_of_the_same_cost(problem, loss
 def test_scaled_intervals_have_a_scaled_optimum(problem, loss, margin, scale):
     y, sample_weight = problem
     plain = optimal_constant(y, loss=loss, margin=margin, sample_weight=sample_weight)
-    scaled = optimal_constant(y * scale, loss=loss, margin=margin * scale, sample_weight=sample_weight)
+    scaled = optimal_constant(
+        y * scale, loss=loss, margin=margin * scale, sample_weight=sample_weight
+    )
     smallest = np.finfo(float).smallest_subnormal
-    assert_allclose(scaled[:3], np.array(plain[:3]) * scale, rtol=1e-12, atol=max(1e-13 * scale, 2 * smallest))
+    assert_allclose(
+        scaled[:3], np.array(plain[:3]) * scale, rtol=1e-12, atol=max(1e-13 * scale, 2 * smallest)
+    )
     power = 1 if loss == "linear_hinge" else 2
     tiny = 1e-13 * scale**power + 1e2 * smallest
     assert_allclose(scaled.cost, plain.cost * scale**power, rtol=1e-12, atol=tiny)
@@ -129,7 +141,9 @@ def test_the_cost_is_exactly_zero_where_one_constant_satisfies_all_rows(loss, sh
 @given(sided_intervals(), losses, margins)
 def test_sides_change_the_optimum_by_the_last_bit_at_most(rows, loss, margin):
     plain = optimal_constant(make_intervals(rows.lower, rows.upper), loss=loss, margin=margin)
-    assert_allclose(optimal_constant(rows.y, loss=loss, margin=margin), plain, rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        optimal_constant(rows.y, loss=loss, margin=margin), plain, rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -137,7 +151,9 @@ def test_the_neighbour_of_0_counts_as_0(loss):
     # The square of the distance between them is below the smallest number.
     y = from_detection_limits(["<0", "0", "≥0", "0"])
     assert optimal_constant(y, loss=loss) == (0, 0, 0, 0)
-    assert MaxMarginIntervalTree(loss=loss).fit(np.arange(4.0)[:, np.newaxis], y).predict([[0.0]]) == 0
+    assert (
+        MaxMarginIntervalTree(loss=loss).fit(np.arange(4.0)[:, np.newaxis], y).predict([[0.0]]) == 0
+    )
 
 
 def test_sides_are_no_quartile_distance():
@@ -177,7 +193,11 @@ def test_an_optimum_without_any_limit_is_refused(sample_weight):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"loss": "hinge"}, ValueError, "loss: expected one of 'linear_hinge', 'squared_hinge', got 'hinge'"),
+        (
+            {"loss": "hinge"},
+            ValueError,
+            "loss: expected one of 'linear_hinge', 'squared_hinge', got 'hinge'",
+        ),
         ({"margin": -1}, ValueError, "margin: expected a number >= 0 and <= 1e\\+150, got -1"),
         ({"margin": np.nan}, ValueError, "margin: expected a number >= 0"),
         ({"margin": INF}, ValueError, "margin: expected a number >= 0"),

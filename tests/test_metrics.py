@@ -52,11 +52,18 @@ def test_sides_change_errors_by_the_last_bit_at_most(rows, data):
 
 def test_a_prediction_on_an_end_has_no_error_whichever_side_it_is_of():
     y = make_intervals(
-        [-INF, -INF, 0, 0, 5], [0, 5, 5, 5, INF], closed=["neither", "neither", "neither", "both", "left"]
+        [-INF, -INF, 0, 0, 5],
+        [0, 5, 5, 5, INF],
+        closed=["neither", "neither", "neither", "both", "left"],
     )
     assert interval_accuracy(y, [0.0, 5.0, 0.0, 5.0, 5.0]) == 1
     assert interval_d2_score(y, [0.0, 5.0, 0.0, 5.0, 5.0]) == 1
-    assert interval_d2_score(make_intervals([-INF, 0], [0, 0], closed=["neither", "right"]), [0.0, 0.0]) == 1
+    assert (
+        interval_d2_score(
+            make_intervals([-INF, 0], [0, 0], closed=["neither", "right"]), [0.0, 0.0]
+        )
+        == 1
+    )
     assert interval_accuracy([5.0], [np.nextafter(5, 9)]) == 0
 
 
@@ -68,7 +75,9 @@ def test_the_squared_error_is_that_of_the_paper(problem):
     miss[prediction < low] = (prediction - low)[prediction < low]
     miss[prediction > high] = (prediction - high)[prediction > high]
     expected = np.average(miss**2, weights=sample_weight)
-    assert_allclose(interval_mean_squared_error(y, prediction, sample_weight=sample_weight), expected)
+    assert_allclose(
+        interval_mean_squared_error(y, prediction, sample_weight=sample_weight), expected
+    )
 
 
 @given(scored_predictions(), losses, margins)
@@ -87,7 +96,9 @@ def test_a_weight_counts_as_that_many_rows(metric, problem):
     y, prediction, sample_weight = problem
     times = np.ones(len(y), int) if sample_weight is None else sample_weight.astype(int)
     repeated = metric(np.repeat(y, times, axis=0), np.repeat(prediction, times))
-    assert_allclose(metric(y, prediction, sample_weight=sample_weight), repeated, rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        metric(y, prediction, sample_weight=sample_weight), repeated, rtol=1e-12, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +142,9 @@ def test_d2_is_one_without_error_and_zero_where_only_a_constant_has_none(y, pred
 def test_predictions_far_beyond_tiny_limits_have_a_d2_without_overflow(limit, prediction):
     assert interval_d2_score([(-INF, -limit), (-INF, 0)], [prediction, prediction]) == 0.0
     is_apart = limit > 1e-320  # others are 0 but for the side of an end
-    assert (interval_d2_score([(-INF, -limit), (limit, INF)], [prediction, prediction]) < -1e30) == is_apart
+    assert (
+        interval_d2_score([(-INF, -limit), (limit, INF)], [prediction, prediction]) < -1e30
+    ) == is_apart
 
 
 def test_the_best_constant_has_a_d2_of_zero():
@@ -143,9 +156,17 @@ def test_the_best_constant_has_a_d2_of_zero():
 @pytest.mark.parametrize(
     ("y_pred", "error", "message"),
     [
-        ([1.0, 2.0], ValueError, r"y_pred: expected shape \(5,\), one prediction per row of y_true; got shape \(2,\)"),
+        (
+            [1.0, 2.0],
+            ValueError,
+            r"y_pred: expected shape \(5,\), one prediction per row of y_true; got shape \(2,\)",
+        ),
         (PREDICTION.reshape(-1, 1), ValueError, r"y_pred: expected shape .* got shape \(5, 1\)"),
-        ([1, 2, np.nan, 4, 5], ValueError, r"y_pred: NaN or infinite in 1 of 5 rows \(first: row 2, y_pred=nan\)"),
+        (
+            [1, 2, np.nan, 4, 5],
+            ValueError,
+            r"y_pred: NaN or infinite in 1 of 5 rows \(first: row 2, y_pred=nan\)",
+        ),
         ([1, 2, 3, 4, INF], ValueError, "y_pred: NaN or infinite in 1 of 5 rows"),
         (list("abcde"), TypeError, "y_pred: expected real numbers, got dtype <U1"),
     ],

@@ -48,7 +48,9 @@ def step_problems(draw, weights=count_weights):
     """Intervals, steps at small whole numbers and halves with masses that add up to 1, and weights."""
     y = draw(st.one_of(intervals(max_size=8), sided_intervals(max_size=8).map(lambda rows: rows.y)))
     n_steps = draw(st.integers(1, 4))
-    knots = st.lists(st.integers(-12, 12).map(lambda k: k / 2), min_size=n_steps, max_size=n_steps, unique=True)
+    knots = st.lists(
+        st.integers(-12, 12).map(lambda k: k / 2), min_size=n_steps, max_size=n_steps, unique=True
+    )
     counts = st.lists(st.integers(1, 4), min_size=n_steps, max_size=n_steps)
     values = np.array([sorted(draw(knots)) for _ in y])
     masses = np.array([draw(counts) for _ in y], float)
@@ -85,7 +87,9 @@ def row(distribution, i):
 # CRPS
 
 
-@pytest.mark.parametrize("span", [WHOLE_LINE, (-0.7, 0.9), (-INF, 0.3), (0.1, INF), (-9.0, -5.0), (5.0, 9.0)])
+@pytest.mark.parametrize(
+    "span", [WHOLE_LINE, (-0.7, 0.9), (-INF, 0.3), (0.1, INF), (-9.0, -5.0), (5.0, 9.0)]
+)
 def test_the_crps_is_that_of_numerical_integration(span):
     y, distribution, weight = normal_problem()
     expected = [quad_crps(row(distribution, i), *y[i], *span) for i in range(len(y))]
@@ -102,12 +106,18 @@ def test_the_crps_without_censoring_is_the_closed_form_of_the_normal_distributio
 
 
 @pytest.mark.parametrize(
-    "distribution", [stats.expon(loc=[-1.0, 0.5]), stats.uniform(loc=[0.0, 3.0]), stats.cauchy([0.0, 1.0])]
+    "distribution",
+    [stats.expon(loc=[-1.0, 0.5]), stats.uniform(loc=[0.0, 3.0]), stats.cauchy([0.0, 1.0])],
 )
 def test_the_crps_of_other_densities_is_that_of_numerical_integration(distribution):
     y, span = np.array([[-2.0, 1.5], [4.0, 4.0]]), (-50.0, 60.0)
     expected = [
-        quad_crps(lambda t, i=i: distribution.cdf([t, t])[i], *y[i], *span, breaks=(-1.0, 0.0, 0.5, 1.0, 3.0))
+        quad_crps(
+            lambda t, i=i: distribution.cdf([t, t])[i],
+            *y[i],
+            *span,
+            breaks=(-1.0, 0.0, 0.5, 1.0, 3.0),
+        )
         for i in range(2)
     ]
     assert_allclose(interval_crps(y, distribution, span=span), np.mean(expected), rtol=1e-7)
@@ -123,7 +133,9 @@ def test_the_crps_of_steps_is_that_of_sums_over_pieces(problem, span):
         total = 0.0
         for left, right in pairwise(ends):
             level = mass[knots <= left].sum()
-            total += (right - left) * ((right <= lower) * level**2 + (left >= upper) * (1 - level) ** 2)
+            total += (right - left) * (
+                (right <= lower) * level**2 + (left >= upper) * (1 - level) ** 2
+            )
         expected.append(total)
     value = interval_crps(y, steps(values, masses), span=span, sample_weight=weight)
     assert value >= 0
@@ -192,7 +204,9 @@ def test_the_crps_has_the_unit_of_the_target(problem, shift, exponent):
     y, values, masses, weight = problem
     unit = 2.0**exponent
     value = interval_crps(y, steps(values, masses), sample_weight=weight)
-    moved = interval_crps((y + shift) * unit, steps((values + shift) * unit, masses), sample_weight=weight)
+    moved = interval_crps(
+        (y + shift) * unit, steps((values + shift) * unit, masses), sample_weight=weight
+    )
     assert_allclose(moved, value * unit, rtol=1e-9, atol=1e-12 * unit)
 
 
@@ -212,10 +226,14 @@ def test_the_log_loss_is_that_of_integrated_densities():
     losses = []
     for i, (lower, upper) in enumerate(y):
         density = stats.norm(distribution.kwds["loc"][i], distribution.kwds["scale"][i]).pdf
-        likelihood = density(lower) if lower == upper else quad(density, lower, upper, epsabs=1e-13)[0]
+        likelihood = (
+            density(lower) if lower == upper else quad(density, lower, upper, epsabs=1e-13)[0]
+        )
         losses.append(-np.log(likelihood))
     assert_allclose(
-        interval_log_loss(y, distribution, sample_weight=weight), np.average(losses, weights=weight), rtol=1e-8
+        interval_log_loss(y, distribution, sample_weight=weight),
+        np.average(losses, weights=weight),
+        rtol=1e-8,
     )
 
 
@@ -252,11 +270,16 @@ def test_the_brier_score_without_censoring_is_the_usual_one():
     rng = np.random.default_rng(0)
     y, distribution = rng.normal(size=40), stats.norm(rng.normal(size=40), 1.5)
     times, weight = np.array([-1.0, 0.0, *y[:2], 2.5]), rng.random(40)
-    expected = [np.average(((y > t) - distribution.sf(np.full(40, t))) ** 2, weights=weight) for t in times]
+    expected = [
+        np.average(((y > t) - distribution.sf(np.full(40, t))) ** 2, weights=weight) for t in times
+    ]
     reference = stats.norm(100.0)
     scores = interval_brier_score(y, distribution, times, reference=reference, sample_weight=weight)
     assert_allclose(scores, expected, rtol=1e-12)
-    assert interval_brier_score(y, distribution, 0.0, reference=reference, sample_weight=weight) == scores[1]
+    assert (
+        interval_brier_score(y, distribution, 0.0, reference=reference, sample_weight=weight)
+        == scores[1]
+    )
 
 
 def test_the_brier_score_of_a_censored_row_uses_the_reference_inside_of_its_interval_only():
@@ -282,11 +305,17 @@ def test_the_status_of_a_row_in_a_tail_of_the_reference_keeps_its_digits():
     # By symmetry the status is one minus that of the other tail, and so is what is predicted.
     for sign in (-1, 1):
         y, time = [sorted([sign * 10.0, sign * 11.0])], sign * 10.05
-        assert_allclose(interval_brier_score(y, sure, time, reference=stats.norm()), expected**2, rtol=1e-6)
+        assert_allclose(
+            interval_brier_score(y, sure, time, reference=stats.norm()), expected**2, rtol=1e-6
+        )
 
 
 def test_a_row_that_the_reference_knows_nothing_about_is_left_out():
-    y, distribution, reference = [(5.0, 7.0), (0.0, 1.0)], stats.norm([0.0, 1.0]), stats.uniform(0, 2)
+    y, distribution, reference = (
+        [(5.0, 7.0), (0.0, 1.0)],
+        stats.norm([0.0, 1.0]),
+        stats.uniform(0, 2),
+    )
     second = interval_brier_score(y[1:], stats.norm([1.0]), 6.0, reference=reference)
     assert_allclose(interval_brier_score(y, distribution, 6.0, reference=reference), second)
     with pytest.raises(ValueError, match="reference: at time 6 the status of all rows is unknown"):
@@ -303,10 +332,14 @@ def test_the_integrated_brier_score_is_that_of_numerical_integration():
     limits = np.unique(y[np.isfinite(y)])
     area, _ = quad(score, limits[0], limits[-1], points=limits[1:-1], limit=500)
     length = limits[-1] - limits[0]
-    value = integrated_interval_brier_score(y, distribution, reference=reference, sample_weight=weight)
+    value = integrated_interval_brier_score(
+        y, distribution, reference=reference, sample_weight=weight
+    )
     assert_allclose(value, area / length, rtol=1e-2)
     fine = np.linspace(limits[0], limits[-1], 5001)
-    value = integrated_interval_brier_score(y, distribution, fine, reference=reference, sample_weight=weight)
+    value = integrated_interval_brier_score(
+        y, distribution, fine, reference=reference, sample_weight=weight
+    )
     assert_allclose(value, area / length, rtol=3e-4)
 
 
@@ -315,7 +348,9 @@ def test_the_integrated_brier_score_without_censoring_is_the_crps_per_length():
     y, distribution = rng.normal(size=20), stats.norm(rng.normal(size=20), 0.8)
     span = (y.min(), y.max())
     crps = interval_crps(y, distribution, span=span)
-    value = integrated_interval_brier_score(y, distribution, np.linspace(*span, 4001), reference=stats.norm())
+    value = integrated_interval_brier_score(
+        y, distribution, np.linspace(*span, 4001), reference=stats.norm()
+    )
     assert_allclose(value, crps / (span[1] - span[0]), rtol=1e-3)
 
 
@@ -326,8 +361,12 @@ def test_the_reference_is_the_estimate_from_the_target_unless_another_is_given()
     times = [-0.5, 0.1, 0.9]
     default = interval_brier_score(y, distribution, times, sample_weight=weight)
     own = turnbull(y[:-1], weight[:-1])
-    assert_allclose(interval_brier_score(y, distribution, times, reference=own, sample_weight=weight), default)
-    other = interval_brier_score(y, distribution, times, reference=turnbull(y[:10] + 1), sample_weight=weight)
+    assert_allclose(
+        interval_brier_score(y, distribution, times, reference=own, sample_weight=weight), default
+    )
+    other = interval_brier_score(
+        y, distribution, times, reference=turnbull(y[:10] + 1), sample_weight=weight
+    )
     assert np.abs(other - default).max() > 1e-3
     with pytest.raises(ValueError, match="y_true: no row of positive weight has a finite limit"):
         interval_brier_score(y[[-1]], stats.norm([0.0]), 0.0)
@@ -345,7 +384,9 @@ def test_the_status_of_a_row_includes_steps_of_the_reference_at_ends_that_belong
         (1, INF, "left", 1 / 3),
     ):
         y = make_intervals([lower], [upper], closed=closed)
-        assert_allclose(interval_brier_score(y, sure, 2.0, reference=reference), (status - 1) ** 2, atol=1e-15)
+        assert_allclose(
+            interval_brier_score(y, sure, 2.0, reference=reference), (status - 1) ** 2, atol=1e-15
+        )
 
 
 def test_the_status_at_an_end_is_known_if_the_end_is_outside():
@@ -388,10 +429,13 @@ def test_the_bins_hold_the_mass_that_each_row_spreads_evenly(problem, n_bins):
     for i, ((lower, upper), knots, mass) in enumerate(zip(y, values, masses, strict=True)):
         begin = mass[knots < lower].sum() if lower == upper else mass[knots <= lower].sum()
         end = mass[knots <= upper].sum()
-        # Mid-points of a fine grid over the range of probabilities, one that no edge of a bin meets.
+        # Mid-points of a fine grid over the range of probabilities, one that no edge of a bin
+        # meets.
         grid = begin + (np.arange(20_011) + 0.5) / 20_011 * (end - begin)
         bins = np.minimum((grid * n_bins + 1e-9).astype(int), n_bins - 1)
-        expected += np.bincount(bins, minlength=n_bins) / 20_011 * (1 if weight is None else weight[i])
+        expected += (
+            np.bincount(bins, minlength=n_bins) / 20_011 * (1 if weight is None else weight[i])
+        )
     assert_allclose(result.bin_masses, expected, atol=1e-3 * len(y))
     assert_allclose(result.bin_masses.sum(), len(y) if weight is None else weight.sum(), rtol=1e-12)
     chi_squared = stats.chisquare(result.bin_masses)
@@ -422,18 +466,28 @@ def test_right_distributions_are_calibrated_and_wrong_ones_are_not():
 
 @given(sided_intervals(), st.sampled_from(["array", "pandas"]), st.data())
 def test_coverage_counts_ranges_that_contain_and_that_meet_the_interval(rows, form, data):
-    sides = (rows.closed if form == "array" else np.repeat(data.draw(st.sampled_from(SIDES)), len(rows.y))).tolist()
-    ends = st.tuples(st.integers(-8, 8), st.integers(0, 9).map(lambda width: INF if width == 9 else width))
+    sides = (
+        rows.closed
+        if form == "array"
+        else np.repeat(data.draw(st.sampled_from(SIDES)), len(rows.y))
+    ).tolist()
+    ends = st.tuples(
+        st.integers(-8, 8), st.integers(0, 9).map(lambda width: INF if width == 9 else width)
+    )
     low, width = np.array([data.draw(ends) for _ in sides], float).T
     high = low + width
     if form == "pandas":
         low = low - (low == high)  # of pandas (1, 1] is empty
         ranges = pytest.importorskip("pandas").arrays.IntervalArray.from_arrays(low, high, sides[0])
     else:
-        sides = ["both" if is_point else side for is_point, side in zip(low == high, sides, strict=True)]
+        sides = [
+            "both" if is_point else side for is_point, side in zip(low == high, sides, strict=True)
+        ]
         ranges = np.column_stack([low, high])
     contains, meets = [], []
-    for row, within in zip(zip(*rows, strict=True), zip(low, high, sides, strict=True), strict=True):
+    for row, within in zip(
+        zip(*rows, strict=True), zip(low, high, sides, strict=True), strict=True
+    ):
         (first, last), (begin, end) = places_of(*row), places_of(*within)
         contains.append(begin <= first and last <= end)
         meets.append(max(first, begin) <= min(last, end))
@@ -451,7 +505,9 @@ def test_a_value_on_an_end_that_is_open_is_not_covered():
 
 
 def test_coverage_of_uncensored_rows_is_the_share_inside_by_weight():
-    assert interval_coverage([1.0, 2.0, 3.0], [(0, 1), (3, 4), (-INF, INF)], sample_weight=[1, 2, 5]) == (0.75, 0.75)
+    assert interval_coverage(
+        [1.0, 2.0, 3.0], [(0, 1), (3, 4), (-INF, INF)], sample_weight=[1, 2, 5]
+    ) == (0.75, 0.75)
 
 
 # All
@@ -474,7 +530,10 @@ def test_a_summary_leaves_out_the_scores_that_exact_values_spoil():
     mixed = np.vstack([wide, [(2, 2), (3, 3)]])
     for y, reason in ((wide, ""), (mixed, "y_true: expected no exact values, got 2 in 8 rows.")):
         middle = y.mean(axis=1)
-        scores = {score.name: score for score in summarise(y, middle, turnbull(y).shifted(np.zeros(len(y))))}
+        scores = {
+            score.name: score
+            for score in summarise(y, middle, turnbull(y).shifted(np.zeros(len(y))))
+        }
         assert len(scores) == 6
         assert {score.name for score in scores.values() if score.reason} == (
             {"log loss", "target-interval AUC"} if reason else set()
@@ -485,7 +544,9 @@ def test_a_summary_leaves_out_the_scores_that_exact_values_spoil():
 SCORES = {
     "log loss": interval_log_loss,
     "crps": interval_crps,
-    "brier": lambda y, d, **kw: interval_brier_score(y, d, [-1.0, 0.5, 2.0], reference=stats.norm(0, 3), **kw),
+    "brier": lambda y, d, **kw: interval_brier_score(
+        y, d, [-1.0, 0.5, 2.0], reference=stats.norm(0, 3), **kw
+    ),
     "integrated brier": lambda y, d, **kw: integrated_interval_brier_score(
         y, d, [-3.0, 0.5, 2.0], reference=stats.norm(0, 3), **kw
     ),
@@ -500,9 +561,12 @@ def test_a_weight_counts_as_that_many_rows(score, problem):
     y, values, masses, weight = problem
     times = np.ones(len(y), int) if weight is None else weight.astype(int)
     repeated = score(
-        np.repeat(y, times, axis=0), steps(np.repeat(values, times, axis=0), np.repeat(masses, times, axis=0))
+        np.repeat(y, times, axis=0),
+        steps(np.repeat(values, times, axis=0), np.repeat(masses, times, axis=0)),
     )
-    assert_allclose(score(y, steps(values, masses), sample_weight=weight), repeated, rtol=1e-9, atol=1e-9)
+    assert_allclose(
+        score(y, steps(values, masses), sample_weight=weight), repeated, rtol=1e-9, atol=1e-9
+    )
 
 
 @scores
@@ -511,14 +575,20 @@ def test_the_order_of_the_rows_makes_no_difference(score, problem, seed):
     y, values, masses, weight = problem
     mixed = np.random.default_rng(seed).permutation(len(y))
     other = score(
-        y[mixed], steps(values[mixed], masses[mixed]), sample_weight=None if weight is None else weight[mixed]
+        y[mixed],
+        steps(values[mixed], masses[mixed]),
+        sample_weight=None if weight is None else weight[mixed],
     )
-    assert_allclose(score(y, steps(values, masses), sample_weight=weight), other, rtol=1e-9, atol=1e-9)
+    assert_allclose(
+        score(y, steps(values, masses), sample_weight=weight), other, rtol=1e-9, atol=1e-9
+    )
 
 
 @scores
 def test_something_that_is_not_a_distribution_is_refused(score):
-    with pytest.raises(TypeError, match=r"distribution: expected an object with a method \w+, .*; got ndarray"):
+    with pytest.raises(
+        TypeError, match=r"distribution: expected an object with a method \w+, .*; got ndarray"
+    ):
         score([(0, 1)], np.zeros(1))
 
 
@@ -528,9 +598,13 @@ def test_a_distribution_of_other_rows_is_refused(score):
         cdf = sf = staticmethod(lambda _t: np.zeros(2) + 0.5)
 
     y = [(0, 1), (1, 2), (3, 4)]
-    with pytest.raises(ValueError, match=r"distribution: expected cdf\(t\) to take 3 values, .*; got shape \(2,\)"):
+    with pytest.raises(
+        ValueError, match=r"distribution: expected cdf\(t\) to take 3 values, .*; got shape \(2,\)"
+    ):
         score(y, TwoRows())
-    with pytest.raises(ValueError, match="distribution: expected 3 rows, one for each row of y_true; got 2"):
+    with pytest.raises(
+        ValueError, match="distribution: expected 3 rows, one for each row of y_true; got 2"
+    ):
         score(y, steps([[1.0], [2.0]], [[1.0], [1.0]]))
 
 
@@ -540,7 +614,9 @@ def test_a_cdf_that_is_not_a_probability_is_refused(score, value):
     class Wrong:
         cdf = sf = staticmethod(lambda t: np.where(np.arange(len(t)) == 1, value, 0.5))
 
-    with pytest.raises(ValueError, match=r"distribution: cdf is not a probability in 1 of 2 rows .first: row 1"):
+    with pytest.raises(
+        ValueError, match=r"distribution: cdf is not a probability in 1 of 2 rows .first: row 1"
+    ):
         score([(0, 1), (1, 2)], Wrong())
 
 
@@ -555,15 +631,43 @@ def test_impossible_targets_and_weights_are_refused_by_name(score):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda y, d: interval_log_loss(y, d, floor=-1), ValueError, r"floor: expected a number >= 0 and < 1, got -1"),
+        (
+            lambda y, d: interval_log_loss(y, d, floor=-1),
+            ValueError,
+            r"floor: expected a number >= 0 and < 1, got -1",
+        ),
         (lambda y, d: interval_log_loss(y, d, floor="a"), TypeError, r"floor: expected a number"),
-        (lambda y, d: interval_crps(y, d, span=(1, 1)), ValueError, r"span: expected a pair .* got \(1, 1\)"),
+        (
+            lambda y, d: interval_crps(y, d, span=(1, 1)),
+            ValueError,
+            r"span: expected a pair .* got \(1, 1\)",
+        ),
         (lambda y, d: interval_crps(y, d, span=3), ValueError, r"span: expected a pair"),
-        (lambda y, d: interval_crps(y, OnlyCdf(d)), TypeError, "distribution: expected an object with a method sf"),
-        (lambda _, d: interval_log_loss([1.0], OnlyCdf(d)), TypeError, "expected an object with a method pdf"),
-        (lambda y, d: interval_brier_score(y, d, [], reference=d), ValueError, r"times: expected a number or shape"),
-        (lambda y, d: interval_brier_score(y, d, INF, reference=d), ValueError, "times: NaN or infinite"),
-        (lambda y, d: interval_brier_score(y, d, 1, reference=0), TypeError, "reference: expected an object"),
+        (
+            lambda y, d: interval_crps(y, OnlyCdf(d)),
+            TypeError,
+            "distribution: expected an object with a method sf",
+        ),
+        (
+            lambda _, d: interval_log_loss([1.0], OnlyCdf(d)),
+            TypeError,
+            "expected an object with a method pdf",
+        ),
+        (
+            lambda y, d: interval_brier_score(y, d, [], reference=d),
+            ValueError,
+            r"times: expected a number or shape",
+        ),
+        (
+            lambda y, d: interval_brier_score(y, d, INF, reference=d),
+            ValueError,
+            "times: NaN or infinite",
+        ),
+        (
+            lambda y, d: interval_brier_score(y, d, 1, reference=0),
+            TypeError,
+            "reference: expected an object",
+        ),
         (
             lambda y, d: integrated_interval_brier_score(y, d, [1, 1], reference=d),
             ValueError,
@@ -584,15 +688,27 @@ def test_impossible_targets_and_weights_are_refused_by_name(score):
             ValueError,
             "y_true: expected rows of positive weight with at least two different finite limits",
         ),
-        (lambda y, d: d_calibration(y, d, n_bins=1), ValueError, "n_bins: expected an integer >= 2, got 1"),
-        (lambda y, _: interval_coverage(y, [1.0]), ValueError, r"y_pred: expected shape \(1, 2\), .* got shape \(1,\)"),
+        (
+            lambda y, d: d_calibration(y, d, n_bins=1),
+            ValueError,
+            "n_bins: expected an integer >= 2, got 1",
+        ),
+        (
+            lambda y, _: interval_coverage(y, [1.0]),
+            ValueError,
+            r"y_pred: expected shape \(1, 2\), .* got shape \(1,\)",
+        ),
         (lambda y, _: interval_coverage(y, [(2, 1)]), ValueError, "y_pred: upper < lower"),
         (
             lambda y, _: interval_coverage(y, [(1, 2)], closed="up"),
             ValueError,
             "closed: expected one of 'right', 'left'",
         ),
-        (lambda y, _: interval_coverage(y, [(1, 1)], closed="neither"), ValueError, "y_pred: no number lies between"),
+        (
+            lambda y, _: interval_coverage(y, [(1, 1)], closed="neither"),
+            ValueError,
+            "y_pred: no number lies between",
+        ),
     ],
 )
 def test_impossible_arguments_are_refused_by_name(call, error, message):

@@ -32,7 +32,13 @@ def ranked_rows(draw, weights=sample_weights):
     y = draw(intervals(min_size=2))
     values = st.lists(st.integers(-6, 6).map(lambda k: k / 2), min_size=len(y), max_size=len(y))
     prediction, weight = np.array(draw(values)), draw(weights(len(y)))
-    assume(any(order(y, i, j) and _weigh(weight, i, j) > 0 for i in range(len(y)) for j in range(len(y))))
+    assume(
+        any(
+            order(y, i, j) and _weigh(weight, i, j) > 0
+            for i in range(len(y))
+            for j in range(len(y))
+        )
+    )
     return y, prediction, weight
 
 
@@ -51,7 +57,9 @@ def brute_concordance(y, prediction, weight):
         for j in range(len(y)):
             if i != j and order(y, i, j):
                 total += _weigh(weight, i, j)
-                right += _weigh(weight, i, j) * ((prediction[i] < prediction[j]) + (prediction[i] == prediction[j]) / 2)
+                right += _weigh(weight, i, j) * (
+                    (prediction[i] < prediction[j]) + (prediction[i] == prediction[j]) / 2
+                )
     return right / total
 
 
@@ -86,22 +94,28 @@ def test_concordance_of_many_rows_is_that_of_all_pairs():
     y[2::5, 1] = y[2::5, 0]
     prediction, weight = y[:, 0].clip(0) + rng.integers(-20, 20, 300), rng.random(300)
     assert_allclose(
-        interval_concordance_index(y, prediction, sample_weight=weight), brute_concordance(y, prediction, weight)
+        interval_concordance_index(y, prediction, sample_weight=weight),
+        brute_concordance(y, prediction, weight),
     )
 
 
 @pytest.mark.parametrize(
     ("time", "event", "prediction", "expected"),
     [
-        # Frozen from lifelines 0.30.3 and scikit-survival 0.28.0, which agree: ties in time, in prediction, in both.
+        # Frozen from lifelines 0.30.3 and scikit-survival 0.28.0, which agree: ties in time, in
+        # prediction, in both.
         ([1, 2, 3, 4], [1, 1, 0, 1], [1, 2, 3, 4], 1.0),
         ([1, 1, 2, 2, 3], [1, 0, 1, 1, 0], [2, 2, 1, 3, 3], 2 / 3),
         ([3, 3, 3, 1, 2, 2], [1, 0, 1, 1, 0, 1], [1, 1, 2, 2, 2, 0], 0.5),
         ([5, 1, 4, 4, 2, 2, 5, 3], [0, 1, 1, 0, 1, 1, 1, 0], [5, 2, 2, 7, 1, 2, 6, 3], 17.5 / 21),
     ],
 )
-def test_right_censored_rows_have_the_concordance_of_survival_packages(time, event, prediction, expected):
-    assert_allclose(interval_concordance_index(from_events(time, event), prediction), expected, rtol=1e-14)
+def test_right_censored_rows_have_the_concordance_of_survival_packages(
+    time, event, prediction, expected
+):
+    assert_allclose(
+        interval_concordance_index(from_events(time, event), prediction), expected, rtol=1e-14
+    )
 
 
 def test_touching_rows_are_compared_unless_one_number_lies_in_both():
@@ -137,7 +151,11 @@ def test_the_auc_is_the_probability_of_the_right_order_of_residual_limits(rows):
 def test_the_auc_is_the_area_under_the_curve(rows):
     y, prediction, weight = rows
     curve = target_interval_roc(y, prediction, sample_weight=weight)
-    assert_allclose(target_interval_auc(y, prediction, sample_weight=weight), auc(curve.fpr, curve.tpr), rtol=1e-9)
+    assert_allclose(
+        target_interval_auc(y, prediction, sample_weight=weight),
+        auc(curve.fpr, curve.tpr),
+        rtol=1e-9,
+    )
 
 
 @given(ranked_rows())
@@ -164,9 +182,15 @@ def test_the_aum_is_the_integral_of_the_lesser_share_of_errors(rows):
     total = len(y) if weight is None else weight.sum()
     steps = np.unique(residuals)
     area = sum(
-        (right - left) * min(errors(y, prediction, weight, (left + right) / 2)) for left, right in pairwise(steps)
+        (right - left) * min(errors(y, prediction, weight, (left + right) / 2))
+        for left, right in pairwise(steps)
     )
-    assert_allclose(target_interval_aum(y, prediction, sample_weight=weight), area / total, rtol=1e-9, atol=1e-12)
+    assert_allclose(
+        target_interval_aum(y, prediction, sample_weight=weight),
+        area / total,
+        rtol=1e-9,
+        atol=1e-12,
+    )
 
 
 def test_the_aum_is_that_of_numerical_integration():
@@ -181,7 +205,9 @@ def test_the_aum_is_that_of_numerical_integration():
 
     area, _ = quad(lesser_error, steps[0], steps[-1], points=steps[1:-1], limit=200)
     assert area > 0
-    assert_allclose(target_interval_aum(y, prediction, sample_weight=weight), area / weight.sum(), rtol=1e-9)
+    assert_allclose(
+        target_interval_aum(y, prediction, sample_weight=weight), area / weight.sum(), rtol=1e-9
+    )
 
 
 def test_one_sided_rows_have_the_auc_of_a_classifier():
@@ -189,7 +215,9 @@ def test_one_sided_rows_have_the_auc_of_a_classifier():
     is_upper = rng.random(60) < 0.4
     limit, prediction = rng.integers(0, 9, 60), rng.integers(0, 9, 60)
     y = np.where(
-        is_upper[:, None], np.column_stack([np.full(60, -INF), limit]), np.column_stack([limit, np.full(60, INF)])
+        is_upper[:, None],
+        np.column_stack([np.full(60, -INF), limit]),
+        np.column_stack([limit, np.full(60, INF)]),
     )
     assert_allclose(target_interval_auc(y, prediction), roc_auc_score(is_upper, limit - prediction))
 
@@ -207,9 +235,13 @@ def test_only_rows_of_one_side_have_no_area_under_the_minimum_and_no_curve():
     assert target_interval_aum(y, [0.0, 9.0]) == 0
     assert target_interval_aum([(-INF, INF)], [0.0]) == 0
     for metric in (target_interval_roc, target_interval_auc):
-        with pytest.raises(ValueError, match="y_true: no row of positive weight has a finite upper limit"):
+        with pytest.raises(
+            ValueError, match="y_true: no row of positive weight has a finite upper limit"
+        ):
             metric(y, [0.0, 9.0])
-        with pytest.raises(ValueError, match="y_true: no row of positive weight has a finite lower limit"):
+        with pytest.raises(
+            ValueError, match="y_true: no row of positive weight has a finite lower limit"
+        ):
             metric([(1, 2), (-INF, 2)], [0.0, 9.0], sample_weight=[0.0, 1.0])
 
 
@@ -224,7 +256,8 @@ def test_a_weight_counts_as_that_many_rows(metric, rows):
     y, prediction, weight = rows
     times = np.ones(len(y), int) if weight is None else weight.astype(int)
     repeated = metric(np.repeat(y, times, axis=0), np.repeat(prediction, times))
-    # Copies of a row cannot be compared with each other, so they add no pairs to the concordance index.
+    # Copies of a row cannot be compared with each other, so they add no pairs to the concordance
+    # index.
     assert_allclose(metric(y, prediction, sample_weight=weight), repeated, rtol=1e-12, atol=1e-12)
 
 
@@ -233,7 +266,11 @@ def test_a_weight_counts_as_that_many_rows(metric, rows):
 def test_the_order_of_the_rows_makes_no_difference(metric, rows, seed):
     y, prediction, weight = rows
     shuffled = np.random.default_rng(seed).permutation(len(y))
-    other = metric(y[shuffled], prediction[shuffled], sample_weight=None if weight is None else weight[shuffled])
+    other = metric(
+        y[shuffled],
+        prediction[shuffled],
+        sample_weight=None if weight is None else weight[shuffled],
+    )
     assert_allclose(metric(y, prediction, sample_weight=weight), other, rtol=1e-12, atol=1e-12)
 
 
@@ -242,7 +279,9 @@ def test_the_order_of_the_rows_makes_no_difference(metric, rows, seed):
 def test_shifted_predictions_and_another_unit_rank_alike(metric, rows, shift, exponent):
     y, prediction, weight = rows
     value = metric(y, prediction, sample_weight=weight)
-    assert_allclose(metric(y, prediction + shift, sample_weight=weight), value, rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        metric(y, prediction + shift, sample_weight=weight), value, rtol=1e-12, atol=1e-12
+    )
     unit = 2.0**exponent
     scaled = metric(y * unit, prediction * unit, sample_weight=weight)
     assert_allclose(scaled, value * unit if metric is target_interval_aum else value, rtol=1e-12)
@@ -262,13 +301,16 @@ def test_weights_of_any_size_are_relative(metric):
     weight = np.array([1.0, 2.0, 3.0, 1.0, 0.5])
     for factor in (1e-200, 1e200):
         assert_allclose(
-            metric(Y, PREDICTION, sample_weight=factor * weight), metric(Y, PREDICTION, sample_weight=weight)
+            metric(Y, PREDICTION, sample_weight=factor * weight),
+            metric(Y, PREDICTION, sample_weight=weight),
         )
 
 
 @pytest.mark.parametrize("metric", [*RANKINGS, target_interval_roc])
 def test_impossible_arguments_are_refused_by_name(metric):
-    with pytest.raises(ValueError, match=r"y_pred: expected shape \(5,\), one prediction per row of y_true"):
+    with pytest.raises(
+        ValueError, match=r"y_pred: expected shape \(5,\), one prediction per row of y_true"
+    ):
         metric(Y, [1.0, 2.0])
     with pytest.raises(ValueError, match="y_pred: NaN or infinite in 1 of 5 rows"):
         metric(Y, [1, 2, 3, 4, np.nan])

@@ -34,11 +34,23 @@ from marginwood.metrics import (
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
 INF = np.inf
-OF_DISTRIBUTIONS = ["neg_interval_log_loss", "neg_interval_crps", "neg_integrated_interval_brier_score"]
+OF_DISTRIBUTIONS = [
+    "neg_interval_log_loss",
+    "neg_interval_crps",
+    "neg_integrated_interval_brier_score",
+]
 OF_NUMBERS = [name for name in SCORERS if name not in OF_DISTRIBUTIONS]
 AVERAGES = {
-    "neg_interval_mean_squared_error": (interval_mean_squared_error, -1, AverageLoss(0.0, "squared_distance")),
-    "neg_interval_mean_absolute_error": (interval_mean_absolute_error, -1, AverageLoss(0.0, "distance")),
+    "neg_interval_mean_squared_error": (
+        interval_mean_squared_error,
+        -1,
+        AverageLoss(0.0, "squared_distance"),
+    ),
+    "neg_interval_mean_absolute_error": (
+        interval_mean_absolute_error,
+        -1,
+        AverageLoss(0.0, "distance"),
+    ),
     "interval_accuracy": (interval_accuracy, 1, AverageLoss(1.0, "miss")),
 }
 
@@ -91,7 +103,10 @@ def test_a_scorer_is_found_by_name_and_a_callable_is_its_own_scorer():
     assert scorer is SCORERS["interval_d2"]
     assert get_scorer(scorer) is scorer
     assert get_scorer(len) is len
-    with pytest.raises(ValueError, match=r"scoring: expected one of 'neg_interval_mean_squared_error', .*, got 'r2'"):
+    with pytest.raises(
+        ValueError,
+        match=r"scoring: expected one of 'neg_interval_mean_squared_error', .*, got 'r2'",
+    ):
         get_scorer("r2")
 
 
@@ -141,7 +156,11 @@ class _Wrapper:
         make_scorer(interval_accuracy, greater_is_better=False),
         make_scorer(interval_hinge_loss, greater_is_better=False, margin=1.0),
         make_scorer(interval_mean_absolute_error, greater_is_better=False, sample_weight=None),
-        make_scorer(interval_mean_squared_error, greater_is_better=False, response_method="decision_function"),
+        make_scorer(
+            interval_mean_squared_error,
+            greater_is_better=False,
+            response_method="decision_function",
+        ),
         make_scorer(functools.partial(interval_mean_squared_error), greater_is_better=False),
         make_scorer(_mean_squared_error, greater_is_better=False),
         _Wrapper(),
@@ -156,7 +175,9 @@ def test_anything_else_is_not_taken_for_an_average(scorer):
 
 
 @pytest.mark.parametrize("attribute", ["_score_func", "_sign", "_kwargs", "_response_method"])
-def test_a_scorer_without_the_attributes_that_it_is_recognised_by_is_not_taken_for_an_average(attribute):
+def test_a_scorer_without_the_attributes_that_it_is_recognised_by_is_not_taken_for_an_average(
+    attribute,
+):
     scorer = make_scorer(interval_accuracy)
     assert average_loss_of(scorer) is not None
     delattr(scorer, attribute)
@@ -218,14 +239,18 @@ def test_scorers_of_distributions_are_the_metrics(problem):
 def test_scorers_of_distributions_reach_the_last_step_of_a_pipeline(name, problem):
     X, y = problem
     pipeline = make_pipeline(FunctionTransformer(lambda X: X[:, ::-1]), Normal())
-    assert SCORERS[name](pipeline.fit(X[:, ::-1], y), X[:, ::-1], y) == SCORERS[name](Normal().fit(X, y), X, y)
+    assert SCORERS[name](pipeline.fit(X[:, ::-1], y), X[:, ::-1], y) == SCORERS[name](
+        Normal().fit(X, y), X, y
+    )
 
 
 @pytest.mark.parametrize("name", OF_DISTRIBUTIONS)
 def test_an_estimator_without_distributions_is_told_so(name, problem):
     X, y = problem
     model = make_pipeline(FirstFeature()).fit(X, y)
-    with pytest.raises(TypeError, match="expected one with a method predict_distribution, got FirstFeature"):
+    with pytest.raises(
+        TypeError, match="expected one with a method predict_distribution, got FirstFeature"
+    ):
         SCORERS[name](model, X, y)
 
 

@@ -19,7 +19,11 @@ from marginwood.metrics import (
 from strategies import count_weights, informative_intervals
 
 INF = np.inf
-METRICS = {"mse": interval_mean_squared_error, "mae": interval_mean_absolute_error, "inside": interval_accuracy}
+METRICS = {
+    "mse": interval_mean_squared_error,
+    "mae": interval_mean_absolute_error,
+    "inside": interval_accuracy,
+}
 Y = np.array([[4.0, INF], [1.0, 2.0], [5.0, 5.0], [7.0, INF], [-INF, INF]])
 PREDICTION = np.array([1.0, 4.0, 5.0, 8.0, -9.0])
 
@@ -52,7 +56,9 @@ def test_a_weight_counts_as_that_many_rows(y, data):
     assert table.groups == repeated.groups
     for name in METRICS:
         assert_allclose(table.scores[name], repeated.scores[name], rtol=1e-9, atol=1e-12)
-        assert_allclose(table.constant_scores[name], repeated.constant_scores[name], rtol=1e-9, atol=1e-9)
+        assert_allclose(
+            table.constant_scores[name], repeated.constant_scores[name], rtol=1e-9, atol=1e-9
+        )
     assert_allclose(table.d2, repeated.d2, rtol=1e-9, atol=1e-9)
 
 
@@ -65,8 +71,24 @@ def test_rows_of_no_weight_are_not_counted():
 
 def test_a_table_prints_a_line_per_group():
     lines = str(error_table(Y, PREDICTION)).splitlines()
-    assert [line.split()[0] for line in lines] == ["rows", "all", "uncensored", "right", "interval", "uninformative"]
-    assert lines[0].split() == ["rows", "MSE", "constant", "MAE", "constant", "inside", "constant", "D2"]
+    assert [line.split()[0] for line in lines] == [
+        "rows",
+        "all",
+        "uncensored",
+        "right",
+        "interval",
+        "uninformative",
+    ]
+    assert lines[0].split() == [
+        "rows",
+        "MSE",
+        "constant",
+        "MAE",
+        "constant",
+        "inside",
+        "constant",
+        "D2",
+    ]
     assert lines[1].split()[:3] == ["all", "5", "2.6"]
     assert len({len(line) for line in lines[:2]}) == 1
     assert len(lines[1].split()) == len(lines[2].split()) + 1

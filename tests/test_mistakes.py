@@ -21,17 +21,25 @@ def swap(intervals):
     return make_intervals(upper, lower)
 
 
-@pytest.mark.parametrize("columns", [(TIMES, EVENTS), (EVENTS, TIMES / 365)], ids=["time, event", "event, time"])
+@pytest.mark.parametrize(
+    "columns", [(TIMES, EVENTS), (EVENTS, TIMES / 365)], ids=["time, event", "event, time"]
+)
 def test_events_and_times_in_the_wrong_order_are_recognised_in_the_error(columns):
-    with pytest.raises(ValueError, match=r"upper < lower .* look like times and events: use from_events\(time"):
+    with pytest.raises(
+        ValueError, match=r"upper < lower .* look like times and events: use from_events\(time"
+    ):
         MaxMarginIntervalTree().fit(TIMES[:, np.newaxis], np.column_stack(columns).astype(float))
 
 
 def test_events_and_times_that_make_intervals_are_warned_of_by_fit():
     y = np.column_stack([EVENTS, 1 + TIMES]).astype(float)
-    with pytest.warns(UserWarning, match=r"every lower end is 0 or 1.* use from_events\(time, event\)"):
+    with pytest.warns(
+        UserWarning, match=r"every lower end is 0 or 1.* use from_events\(time, event\)"
+    ):
         MaxMarginIntervalTree().fit(TIMES[:, np.newaxis], y)
-    with pytest.warns(UserWarning, match=r"every lower end is 0 or 1.* use from_events\(time, event\)"):
+    with pytest.warns(
+        UserWarning, match=r"every lower end is 0 or 1.* use from_events\(time, event\)"
+    ):
         turnbull(y)
 
 
@@ -41,7 +49,9 @@ def test_bins_that_start_at_0_and_1_are_no_events():
 
 
 def test_swapped_ends_are_recognised_in_the_error():
-    with pytest.raises(ValueError, match=r"upper < lower in 3 of 4 rows .* look swapped: the lower end comes first"):
+    with pytest.raises(
+        ValueError, match=r"upper < lower in 3 of 4 rows .* look swapped: the lower end comes first"
+    ):
         check_intervals([(2.5, 2), (4, 3), (9, 7), (5, 5)])
     with pytest.raises(ValueError, match=r"rows \(first: row 1, lower=4.0, upper=3.0\)\.$"):
         check_intervals([(2, 2.5), (4, 3)])

@@ -26,7 +26,9 @@ GRID = [-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0]
 def problems(draw):
     n = draw(st.integers(2, 16))
     entries = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0, nan]), min_size=2 * n, max_size=2 * n)
-    return np.array(draw(entries)).reshape(n, 2), draw(informative_intervals(min_size=n, max_size=n))
+    return np.array(draw(entries)).reshape(n, 2), draw(
+        informative_intervals(min_size=n, max_size=n)
+    )
 
 
 def assert_monotone(model, sign):
@@ -38,14 +40,18 @@ def assert_monotone(model, sign):
 
 @given(problems(), losses, margins, st.sampled_from([-1, 1]), st.sampled_from([0.0, 0.5, 3.0]))
 def test_the_predictions_of_a_tree_are_monotone_for_any_data(problem, loss, margin, sign, anchor):
-    model = MaxMarginIntervalTree(loss=loss, margin=margin, monotonic_cst=[sign, 0], anchor=anchor).fit(*problem)
+    model = MaxMarginIntervalTree(
+        loss=loss, margin=margin, monotonic_cst=[sign, 0], anchor=anchor
+    ).fit(*problem)
     assert_monotone(model, sign)
 
 
 @given(problems(), losses, st.sampled_from([-1, 1]), st.floats(0.0, 2.0))
 @settings(max_examples=30)
 def test_pruned_trees_stay_monotone(problem, loss, sign, alpha):
-    model = MaxMarginIntervalTree(loss=loss, monotonic_cst=[sign, 0], ccp_alpha=alpha, max_leaf_nodes=6).fit(*problem)
+    model = MaxMarginIntervalTree(
+        loss=loss, monotonic_cst=[sign, 0], ccp_alpha=alpha, max_leaf_nodes=6
+    ).fit(*problem)
     assert_monotone(model, sign)
 
 
@@ -54,7 +60,9 @@ def test_pruned_trees_stay_monotone(problem, loss, sign, alpha):
     "model",
     [
         MaxMarginIntervalForest(10, random_state=0, aggregation="median"),
-        MaxMarginIntervalBoosting(20, learning_rate=0.5, max_depth=2, random_state=0, subsample=0.7),
+        MaxMarginIntervalBoosting(
+            20, learning_rate=0.5, max_depth=2, random_state=0, subsample=0.7
+        ),
         MaxMarginIntervalTreeCV(losses="squared_hinge", n_margins=2, cv=2),
         MaxMarginIntervalForestCV(5, losses="squared_hinge", margins=[0.0], random_state=0),
     ],
@@ -69,7 +77,9 @@ def test_ensembles_and_searches_are_monotone(model, sign):
 
 def test_the_effect_is_obeyed_and_not_merely_absent():
     X = np.arange(40.0)[:, None]
-    rising, falling = (MaxMarginIntervalTree(monotonic_cst=[sign]).fit(X, X[:, 0]) for sign in (1, -1))
+    rising, falling = (
+        MaxMarginIntervalTree(monotonic_cst=[sign]).fit(X, X[:, 0]) for sign in (1, -1)
+    )
     assert rising.get_n_leaves() == 40
     assert falling.get_n_leaves() == 1
 

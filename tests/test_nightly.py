@@ -28,7 +28,9 @@ def check_case(case):
 
 
 @posix
-def test_a_wrong_case_and_one_that_crashes_are_known_by_number_and_end_nothing(tmp_path, monkeypatch):
+def test_a_wrong_case_and_one_that_crashes_are_known_by_number_and_end_nothing(
+    tmp_path, monkeypatch
+):
     (tmp_path / "fuzz_of_a_test.py").write_text(FUZZER)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(nightly, "SECONDS_PER_CASE", 10)
@@ -105,7 +107,10 @@ def answer(monkeypatch, stdout, returncode=1):
 
 def test_a_property_that_fails_is_repeated_by_its_name_and_seed(monkeypatch):
     failed = "tests/test_x.py::test_y[a - 'b']"
-    answer(monkeypatch, f"  - 12 passing, 0 failing\nFAILED {failed} - AssertionError: 1 - 1\nERROR tests/test_z.py\n")
+    answer(
+        monkeypatch,
+        f"  - 12 passing, 0 failing\nFAILED {failed} - AssertionError: 1 - 1\nERROR tests/test_z.py\n",
+    )
     found = nightly.try_properties("tests/test_x.py", 5, {"NUMBA_BOUNDSCHECK": "1"})
     assert found.n_cases == 12
     words = [shlex.split(failure.command) for failure in found.failures]
@@ -152,7 +157,10 @@ def test_works_take_turns_with_new_seeds_and_the_summary_adds_up(monkeypatch, tm
     assert [name for name, _, _ in turns] == ["a", "b", "a", "b"]
     assert len({seed for _, seed, _ in turns}) == 4
     assert {seconds for _, _, seconds in turns} == {600}
-    text, found = (tmp_path / "summary.txt").read_text(), json.loads((tmp_path / "summary.json").read_text())
+    text, found = (
+        (tmp_path / "summary.txt").read_text(),
+        json.loads((tmp_path / "summary.json").read_text()),
+    )
     assert text.startswith("40 cases in 2.0 hours, 2 failures\n")
     assert text.count("python -m again") == 2
     assert found["seed"] == "7"

@@ -69,8 +69,15 @@ def weighted_intervals(draw, weights=sample_weights, *, sided=False):
 
 def assert_same(first, second, shift=0.0, scale=1.0):
     """Both estimates give every interval between their ends the same probability."""
-    ends = np.unique(np.concatenate([first.support.ravel(), (second.support.ravel() - shift) / scale]))
-    pairs = [(low, high) for i, low in enumerate(ends) for high in ends[i:] if not (low == high and np.isinf(low))]
+    ends = np.unique(
+        np.concatenate([first.support.ravel(), (second.support.ravel() - shift) / scale])
+    )
+    pairs = [
+        (low, high)
+        for i, low in enumerate(ends)
+        for high in ends[i:]
+        if not (low == high and np.isinf(low))
+    ]
     moved = np.array(pairs) * scale + shift
     for bound in ("lower", "upper"):
         found = second.probability(moved, bound=bound)
@@ -130,7 +137,9 @@ def test_masses_are_positive_and_support_intervals_are_in_order_and_hold_no_end_
 
 @given(sided_intervals())
 def test_cells_and_the_rows_that_hold_them_are_those_of_all_pairs_of_places(rows):
-    rows = type(rows)(*(column[np.isfinite(rows.lower) | np.isfinite(rows.upper)] for column in rows))
+    rows = type(rows)(
+        *(column[np.isfinite(rows.lower) | np.isfinite(rows.upper)] for column in rows)
+    )
     expected, held = cells_of([places_of(*row) for row in zip(*rows, strict=True)])
     weight = 2.0 ** np.arange(len(held))
     support, ranges = make_problem(rows.y, weight)
@@ -146,7 +155,9 @@ def test_cells_and_the_rows_that_hold_them_are_those_of_all_pairs_of_places(rows
         found[row, first:stop] = True
     # Equal rows are one: their weights are sums of different powers of two.
     patterns, same = np.unique(held, axis=0, return_inverse=True)
-    sums = {row.tobytes(): weight[same.ravel() == number].sum() for number, row in enumerate(patterns)}
+    sums = {
+        row.tobytes(): weight[same.ravel() == number].sum() for number, row in enumerate(patterns)
+    }
     assert sums == {row.tobytes(): total for row, total in zip(found, ranges.weight, strict=True)}
 
 
@@ -190,7 +201,9 @@ R_NEPHROPATHY = {5: 0.98391, 10: 0.8858, 15: 0.5424, 20: 0.2223, 25: 0.0893, 30:
 
 def test_real_visits_have_the_curve_of_r():
     found = turnbull(load_diabetic_nephropathy().y)
-    np.testing.assert_allclose(found.sf(list(R_NEPHROPATHY)), list(R_NEPHROPATHY.values()), atol=2e-4)
+    np.testing.assert_allclose(
+        found.sf(list(R_NEPHROPATHY)), list(R_NEPHROPATHY.values()), atol=2e-4
+    )
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=30), st.sampled_from(SIDES[:2]), st.data())
@@ -223,13 +236,16 @@ def test_a_mirrored_problem_has_the_mirrored_answer(rows):
     back = mirror(rows).y
     for bound in ("lower", "upper"):
         np.testing.assert_allclose(
-            found.probability(asked, bound=bound), mirrored.probability(back, bound=bound), atol=2e-4
+            found.probability(asked, bound=bound),
+            mirrored.probability(back, bound=bound),
+            atol=2e-4,
         )
 
 
 @given(sided_intervals(min_size=2))
 def test_open_ends_that_move_by_next_to_nothing_move_no_curve(rows):
-    # Open ends, lower ones upwards and upper ones downwards, by 1e-9 of the range; closed ones stay.
+    # Open ends, lower ones upwards and upper ones downwards, by 1e-9 of the range; closed ones
+    # stay.
     is_range = rows.lower < rows.upper
     step = 1e-9 * 12
     lower = rows.lower + step * (is_range & ~np.isin(rows.closed, ("left", "both")))
@@ -238,7 +254,9 @@ def test_open_ends_that_move_by_next_to_nothing_move_no_curve(rows):
     places = np.arange(-7, 7.25, 0.25) + 0.01
     for bound in ("lower", "spread", "upper"):
         before = estimate(rows.y, None, FINE).cdf(places, bound=bound)
-        np.testing.assert_allclose(estimate(moved, None, FINE).cdf(places, bound=bound), before, atol=1e-6)
+        np.testing.assert_allclose(
+            estimate(moved, None, FINE).cdf(places, bound=bound), before, atol=1e-6
+        )
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30))
@@ -251,14 +269,16 @@ def test_detection_limits_give_the_mirror_image_of_kaplan_and_meier(rows):
 
 
 def test_a_limit_and_a_detected_value_of_the_same_number_differ():
-    # Kaplan and Meier's estimate of the flipped values: 1/6 at 3, 1/6 at 2, then 1/2 at 1 and 1/6 below it.
+    # Kaplan and Meier's estimate of the flipped values: 1/6 at 3, 1/6 at 2, then 1/2 at 1 and 1/6
+    # below it.
     found = turnbull(from_detection_limits(["3", "2", "1", "1", "<1", "<2"]))
     assert found.support.tolist() == [[-inf, 1], [1, 1], [2, 2], [3, 3]]
     np.testing.assert_allclose(found.mass, [2 / 9, 4 / 9, 1 / 6, 1 / 6], rtol=1e-12)
     np.testing.assert_allclose(found.cdf([0.999, 1, 2]), [2 / 9, 2 / 3, 5 / 6], rtol=1e-12)
 
 
-# Ammonium in precipitation, in micrograms per litre (lifelines' nh4): how often it was below a limit, and detected.
+# Ammonium in precipitation, in micrograms per litre (lifelines' nh4): how often it was below a
+# limit, and detected.
 NH4_BELOW = {6: 18, 8: 10, 10: 17, 18: 1}
 NH4 = {
     6: 1,
@@ -290,9 +310,13 @@ def test_values_of_a_laboratory_have_the_curve_of_their_flipped_values():
     assert counts.sum() == 102
     found = turnbull(from_detection_limits(numbers, nondetect=is_below), counts)
     for bound in ("lower", "spread", "upper"):
-        np.testing.assert_allclose(found.cdf([0.006, np.nextafter(0.006, 0)], bound=bound), [0.401, 0.380], atol=5e-4)
+        np.testing.assert_allclose(
+            found.cdf([0.006, np.nextafter(0.006, 0)], bound=bound), [0.401, 0.380], atol=5e-4
+        )
     flipped = turnbull(from_events(-numbers, ~is_below), counts)
-    np.testing.assert_allclose(found.cdf(numbers), flipped.sf(-numbers) + flipped.probability(-numbers), atol=1e-12)
+    np.testing.assert_allclose(
+        found.cdf(numbers), flipped.sf(-numbers) + flipped.probability(-numbers), atol=1e-12
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30), st.data())
@@ -338,12 +362,19 @@ def test_uncensored_rows_give_the_empirical_distribution():
         (30.0, True, True, "42c293188d809e0d"),
     ],
 )
-def test_known_and_right_censored_values_have_the_bits_of_kaplan_and_meier(unit, has_weights, is_exact, digest):
+def test_known_and_right_censored_values_have_the_bits_of_kaplan_and_meier(
+    unit, has_weights, is_exact, digest
+):
     # Frozen from before intervals had sides, on which such rows do not depend.
     y = load_gbsg2().y
     weight = 1.0 + np.arange(len(y)) % 7 if has_weights else None
     found = turnbull(y[:, 0] // unit if is_exact else y / unit, weight)
-    answers = found.support, found.mass, found.cdf(np.arange(0, 90, 0.5)), found.quantile(np.arange(11) / 10)
+    answers = (
+        found.support,
+        found.mass,
+        found.cdf(np.arange(0, 90, 0.5)),
+        found.quantile(np.arange(11) / 10),
+    )
     assert hashlib.sha256(b"".join(array.tobytes() for array in answers)).hexdigest()[:16] == digest
 
 
@@ -387,7 +418,9 @@ def test_the_estimate_moves_and_stretches_with_the_values(y, shift, scale):
 def test_the_scale_of_the_weights_matters_to_the_log_likelihood_only(y, scale):
     plain = estimate(y, None, FINE)
     scaled = estimate(y, np.full(len(y), scale), FINE * scale)
-    assert scaled.log_likelihood == pytest.approx(scale * plain.log_likelihood, rel=1e-6, abs=1e-6 * scale)
+    assert scaled.log_likelihood == pytest.approx(
+        scale * plain.log_likelihood, rel=1e-6, abs=1e-6 * scale
+    )
     assert_same(plain, scaled)
 
 
@@ -419,7 +452,11 @@ def test_a_tight_tolerance_is_reached(exact):
     loose, tight = turnbull(y, tol=0.1), turnbull(y, tol=1e-8)
     assert 1e-8 < loose.gap <= 0.1
     assert tight.gap <= 1e-8
-    assert loose.log_likelihood <= tight.log_likelihood + 1e-8 <= loose.log_likelihood + loose.gap + 1e-7
+    assert (
+        loose.log_likelihood
+        <= tight.log_likelihood + 1e-8
+        <= loose.log_likelihood + loose.gap + 1e-7
+    )
 
 
 def test_weights_of_very_different_size_are_all_explained():

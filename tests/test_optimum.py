@@ -54,7 +54,9 @@ def test_light_rows_decide_where_heavy_ones_are_indifferent(loss, light):
     y = [(-100.0, 100.0), (-inf, 0.0), (-inf, 0.0), (5.0, inf)]
     for value, cost in optima(y, [1.0, light, light, light], loss).values():
         limits = [
-            limit for row, weight in zip(y, [1.0, *3 * [light]], strict=True) for limit in limits_of(*row, 0.0, weight)
+            limit
+            for row, weight in zip(y, [1.0, *3 * [light]], strict=True)
+            for limit in limits_of(*row, 0.0, weight)
         ]
         found = minimum(limits, loss)
         assert value == pytest.approx(float(found.value), rel=1e-12)
@@ -69,7 +71,9 @@ def test_a_light_row_tips_the_balance_of_heavy_ones(light):
 
 
 def test_a_prefix_of_near_limits_is_priced_beside_limits_that_are_far():
-    costs, values, _ = optimal_costs([1e-10, -inf, 1e10, -inf], [inf, -3e-10, inf, -1e10], loss="squared_hinge")
+    costs, values, _ = optimal_costs(
+        [1e-10, -inf, 1e10, -inf], [inf, -3e-10, inf, -1e10], loss="squared_hinge"
+    )
     np.testing.assert_allclose(costs, [0.0, 8e-20, 0.5e20, 2e20], rtol=1e-9)
     np.testing.assert_allclose(values[:2], [1e-10, -1e-10], rtol=1e-9)
 
@@ -80,7 +84,9 @@ def wide_problems(draw):
     y = draw(intervals(min_size=1, max_size=9))
     n = len(y)
     decades = np.array(draw(st.lists(st.integers(-10, 10), min_size=n, max_size=n)), dtype=float)
-    weights = 10.0 ** -np.array(draw(st.lists(st.integers(0, 24), min_size=n, max_size=n)), dtype=float)
+    weights = 10.0 ** -np.array(
+        draw(st.lists(st.integers(0, 24), min_size=n, max_size=n)), dtype=float
+    )
     y = y * 10.0 ** decades[:, np.newaxis]
     return (np.vstack([y, [0.0, 1.0]]), np.append(weights, 1.0))
 
@@ -88,10 +94,16 @@ def wide_problems(draw):
 @given(wide_problems(), st.sampled_from(LOSSES))
 def test_wide_weights_and_targets_have_the_optimum_of_the_oracle(problem, loss):
     y, weights = problem
-    limits = [limit for row, weight in zip(y, weights, strict=True) for limit in limits_of(*row, 0.0, weight)]
+    limits = [
+        limit
+        for row, weight in zip(y, weights, strict=True)
+        for limit in limits_of(*row, 0.0, weight)
+    ]
     found = minimum(limits, loss)
     for name, (value, cost) in optima(y, weights, loss).items():
-        assert cost == pytest.approx(float(found.cost), rel=2e-9 if name == "prefix" else 1e-12, abs=0)
+        assert cost == pytest.approx(
+            float(found.cost), rel=2e-9 if name == "prefix" else 1e-12, abs=0
+        )
         at_value = cost_at(exact(value), limits, loss)
         # What the last digit of a value costs is the value's own rounding.
         next_to = max(cost_at(exact(np.nextafter(value, end)), limits, loss) for end in (-inf, inf))
@@ -105,7 +117,9 @@ def _meet_both_ways(breakpoints, points, ranks, code):
     return in_strides, meet(breakpoints, points, ranks, rankset.RIGHT, code, False)
 
 
-@given(st.integers(1, 5 * STRIDE), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(LOSSES))
+@given(
+    st.integers(1, 5 * STRIDE), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(LOSSES)
+)
 def test_walks_in_strides_meet_where_single_steps_do(n_rows, seed, is_tied, loss):
     rng = np.random.default_rng(seed)
     y = np.sort(rng.normal(size=(n_rows, 2)) * [1.0, rng.choice([0.1, 1.0, 10.0])], axis=1)
@@ -134,7 +148,9 @@ def test_a_light_row_decides_between_heavy_ones_until_it_is_lost_beside_them(lig
 @pytest.mark.parametrize("scale", [1e-170, 1e-300, 1e140])
 def test_a_score_has_no_unit(scale):
     y, prediction = np.array([[0.0, 1.0], [3.0, 4.0], [7.0, inf]]), np.array([2.0, 2.0, 5.0])
-    assert interval_d2_score(y * scale, prediction * scale) == pytest.approx(interval_d2_score(y, prediction))
+    assert interval_d2_score(y * scale, prediction * scale) == pytest.approx(
+        interval_d2_score(y, prediction)
+    )
 
 
 def test_costs_beyond_the_largest_number_are_refused():
@@ -144,7 +160,10 @@ def test_costs_beyond_the_largest_number_are_refused():
         lambda: optimal_costs(y, y, loss="squared_hinge", sample_weight=weights),
         lambda: optimal_constant(y, sample_weight=weights),
     ):
-        with pytest.raises(ValueError, match=r"^y: the cost is beyond the largest number.* Divide y or sample_weight"):
+        with pytest.raises(
+            ValueError,
+            match=r"^y: the cost is beyond the largest number.* Divide y or sample_weight",
+        ):
             attempt()
 
 
@@ -169,4 +188,9 @@ def test_squared_errors_that_vanish_are_refused_where_a_constant_has_some():
 def test_errors_of_no_weight_beside_the_targets_are_no_reason_to_refuse():
     assert interval_mean_squared_error([0.0, 1.0], [1e-170, 1.0]) == 0
     assert interval_mean_squared_error([1e-170], [2e-170]) == 0  # a constant has no error
-    assert interval_mean_squared_error([(-inf, inf), (0.0, 1e-170)], [2e-170, 1.0], sample_weight=[1.0, 0.0]) == 0
+    assert (
+        interval_mean_squared_error(
+            [(-inf, inf), (0.0, 1e-170)], [2e-170, 1.0], sample_weight=[1.0, 0.0]
+        )
+        == 0
+    )

@@ -8,10 +8,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginwood._core.hinge import LOWER, UPPER
-from marginwood._core.order import NEW_VALUE, SAMPLE_MASK, SHORT_RUN, merge_limits, sort_features, sort_limits
+from marginwood._core.order import (
+    NEW_VALUE,
+    SAMPLE_MASK,
+    SHORT_RUN,
+    merge_limits,
+    sort_features,
+    sort_limits,
+)
 from strategies import intervals
 
-NASTY = [0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), -1.0, 5e-324, -5e-324, 1.7e308, -1.7e308, inf, -inf, nan, -nan]
+NASTY = [
+    0.0,
+    -0.0,
+    1.0,
+    np.nextafter(1.0, 2.0),
+    -1.0,
+    5e-324,
+    -5e-324,
+    1.7e308,
+    -1.7e308,
+    inf,
+    -inf,
+    nan,
+    -nan,
+]
 
 columns = st.one_of(
     st.lists(st.sampled_from(NASTY), min_size=1, max_size=40),
@@ -49,18 +70,24 @@ def test_zeros_of_either_sign_are_one_value():
     assert order.tolist() == [NEW_VALUE, 1, 2]
 
 
-# Keys that agree in their 32 highest differing bits leave runs of 1, 2, few and many to the second step.
+# Keys that agree in their 32 highest differing bits leave runs of 1, 2, few and many to the second
+# step.
 @pytest.mark.parametrize("run", [1, 2, 3, SHORT_RUN, SHORT_RUN + 1, 500])
 def test_runs_of_nearly_equal_values_are_sorted_to_the_last_bit(run):
     rng = np.random.default_rng(run)
-    near = [base * (1 + 2.0**-52 * rng.integers(0, 2 * run, size=run)) for base in (-1e300, -1.0, 1e-300, 1.0, 3.0)]
+    near = [
+        base * (1 + 2.0**-52 * rng.integers(0, 2 * run, size=run))
+        for base in (-1e300, -1.0, 1e-300, 1.0, 3.0)
+    ]
     column = rng.permutation(np.concatenate(near))
     assert_is_order(sort_features(column[:, None])[0], column)
 
 
 def test_features_are_sorted_independently_of_each_other():
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=300), np.full(300, 2.0), rng.integers(4, size=300), np.full(300, nan)])
+    X = np.column_stack(
+        [rng.normal(size=300), np.full(300, 2.0), rng.integers(4, size=300), np.full(300, nan)]
+    )
     orders = sort_features(X)
     assert orders.shape == (4, 300)
     assert orders.dtype == np.int32
@@ -87,7 +114,9 @@ sorted_values = st.lists(st.integers(-4, 4).map(float), max_size=12).map(sorted)
 def test_a_merge_is_a_stable_sort_of_both_lists(values_a, values_b):
     limits_a = np.arange(len(values_a), dtype=np.int32)
     limits_b = 100 + np.arange(len(values_b), dtype=np.int32)
-    limits, values = merge_limits(limits_a, values_a.astype(float), limits_b, values_b.astype(float))
+    limits, values = merge_limits(
+        limits_a, values_a.astype(float), limits_b, values_b.astype(float)
+    )
     both = np.concatenate([values_a, values_b])
     order = np.argsort(both, kind="stable")
     np.testing.assert_array_equal(limits, np.concatenate([limits_a, limits_b])[order])

@@ -30,7 +30,9 @@ def test_the_changelog_has_unreleased_changes_in_kinds_that_keep_a_changelog_kno
 
 
 def test_the_classifiers_name_the_pythons_that_are_tested():
-    claimed = {name.split(" :: ")[-1] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)}
+    claimed = {
+        name.split(" :: ")[-1] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)
+    }
     path = ROOT / ".github" / "workflows" / "test.yml"
     if not path.exists():
         pytest.skip("the sdist has no workflows")
@@ -48,7 +50,11 @@ def test_hints_to_install_extras_name_extras_that_exist():
 
 def test_no_hint_asks_for_a_package_that_is_not_published():
     unpublished = re.compile(r"pip install [\"']?marginwood(\[|[\"'\s])")
-    assert [path.name for path in [*SOURCES, *PROSE] if unpublished.search(path.read_text(encoding="utf-8"))] == []
+    assert [
+        path.name
+        for path in [*SOURCES, *PROSE]
+        if unpublished.search(path.read_text(encoding="utf-8"))
+    ] == []
 
 
 def test_a_hint_names_a_checkout_and_a_wheel():

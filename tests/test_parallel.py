@@ -60,7 +60,9 @@ def grown(X, y, weights, margin, rules, *, by_descent=False, kinds=None, team=No
     options = rules.options(*X.shape, weights.sum())._replace(by_descent=by_descent)
     limits = Target(y, team=team).at(margin)
     kinds = plain(X.shape[1]) if kinds is None else kinds
-    nodes, subsets = grow_tree(X, sort_features(X, team), limits, weights, rules.loss, options, 7, kinds, team)
+    nodes, subsets = grow_tree(
+        X, sort_features(X, team), limits, weights, rules.loss, options, 7, kinds, team
+    )
     return nodes.tobytes(), b"" if subsets is None else subsets.codes.tobytes()
 
 
@@ -73,7 +75,9 @@ def grown(X, y, weights, margin, rules, *, by_descent=False, kinds=None, team=No
     share=st.sampled_from([0.0, 1.0]),
     by_descent=st.booleans(),
 )
-def test_a_team_grows_the_same_tree(teams, problem, loss, margin, rules, max_features, share, by_descent):
+def test_a_team_grows_the_same_tree(
+    teams, problem, loss, margin, rules, max_features, share, by_descent
+):
     rules = Rules(loss=loss, max_features=max_features, **rules)
     expected = grown(*problem, margin, rules, by_descent=by_descent)
     with pytest.MonkeyPatch.context() as patch:
@@ -103,7 +107,9 @@ def noisy_problem(n_rows, seed=0):
     ids=["full", "best first", "draws", "decrease"],
 )
 @pytest.mark.parametrize("loss", LOSSES)
-def test_trees_of_many_nodes_with_equally_good_splits_are_the_same(teams, monkeypatch, loss, parameters, share):
+def test_trees_of_many_nodes_with_equally_good_splits_are_the_same(
+    teams, monkeypatch, loss, parameters, share
+):
     monkeypatch.setattr(parallel, "SHARE", share)
     X, y = noisy_problem(400)
     rules = Rules(loss=loss, **parameters)
@@ -115,7 +121,9 @@ def test_trees_of_many_nodes_with_equally_good_splits_are_the_same(teams, monkey
 @pytest.mark.parametrize("by_descent", [False, True])
 @pytest.mark.parametrize("parameters", [{}, {"max_leaf_nodes": 20}, {"max_features": 2}], ids=str)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_splits_of_categories_and_monotone_effects_are_the_same(teams, loss, parameters, by_descent):
+def test_splits_of_categories_and_monotone_effects_are_the_same(
+    teams, loss, parameters, by_descent
+):
     X, y = noisy_problem(300)
     X[:, 1] = np.clip(X[:, 1] + 4, 0, 8)  # codes, and NaN
     X[:, 2] = np.random.default_rng(1).integers(0, 40, len(X))
@@ -124,7 +132,9 @@ def test_splits_of_categories_and_monotone_effects_are_the_same(teams, loss, par
     expected = grown(X, y, None, 0.3, rules, by_descent=by_descent, kinds=kinds)
     assert expected[1]
     for team in teams:
-        assert grown(X, y, None, 0.3, rules, by_descent=by_descent, kinds=kinds, team=team) == expected
+        assert (
+            grown(X, y, None, 0.3, rules, by_descent=by_descent, kinds=kinds, team=team) == expected
+        )
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [None, 6], ids=["in depth", "best first"])
@@ -151,7 +161,9 @@ def test_nodes_that_walking_cannot_price_are_the_same(teams, monkeypatch, loss, 
 
 MODELS = {
     "tree": MaxMarginIntervalTree(max_depth=6, margin=0.1),
-    "drawn features": MaxMarginIntervalTree(max_features=2, random_state=0, ccp_alpha=0.001, anchor=1.0),
+    "drawn features": MaxMarginIntervalTree(
+        max_features=2, random_state=0, ccp_alpha=0.001, anchor=1.0
+    ),
     "boosting": MaxMarginIntervalBoosting(5, max_depth=4, subsample=0.7, random_state=0),
     "early": MaxMarginIntervalBoosting(20, n_iter_no_change=2, random_state=0, loss="linear_hinge"),
     "search": MaxMarginIntervalTreeCV(n_margins=2, cv=2),

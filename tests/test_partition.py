@@ -17,7 +17,9 @@ def mark(order, path, n_left, goes_left, weights):
 
 @kernel
 def partition_limits(limits, breakpoints, stretch, goes_left, spare_limits, spare_breakpoints):
-    return partition.partition_limits(limits, breakpoints, stretch, goes_left, spare_limits, spare_breakpoints)
+    return partition.partition_limits(
+        limits, breakpoints, stretch, goes_left, spare_limits, spare_breakpoints
+    )
 
 
 @kernel
@@ -66,7 +68,9 @@ def test_a_second_split_flags_values_as_if_the_child_had_been_sorted(node, data)
     rest = orders[:, n_left:].copy()
     again = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), dtype=np.uint8)
     partition_orders(orders, 0, n_left, again, spare)
-    for order, samples, column in zip(orders, np.argsort(X, axis=0, kind="stable").T, X.T, strict=True):
+    for order, samples, column in zip(
+        orders, np.argsort(X, axis=0, kind="stable").T, X.T, strict=True
+    ):
         samples = samples[goes_left[samples] == 1]
         is_left = again[samples] == 1
         expected = [flagged(samples[is_left], column), flagged(samples[~is_left], column)]
@@ -81,19 +85,25 @@ def test_limits_and_breakpoints_move_together_and_leave_other_nodes_alone(sides,
     node = (2 * samples + np.tile([1, 0], len(sides))).astype(np.int32)
     limits = np.concatenate([np.full(before, -1), node, np.full(after, -2)]).astype(np.int32)
     breakpoints = np.arange(len(limits), dtype=float)
-    is_left = np.concatenate([np.full(before, True), goes_left[samples] == 1, np.full(after, False)])
+    is_left = np.concatenate(
+        [np.full(before, True), goes_left[samples] == 1, np.full(after, False)]
+    )
     order = np.argsort(~is_left, kind="stable")
     expected_limits, expected_breakpoints = limits[order], breakpoints[order]
     stretch = before, before + len(node)
     spare = np.full(len(limits), -7, dtype=np.int32)
-    middle = partition_limits(limits, breakpoints, stretch, goes_left, spare, np.full(len(limits), np.nan))
+    middle = partition_limits(
+        limits, breakpoints, stretch, goes_left, spare, np.full(len(limits), np.nan)
+    )
     assert middle == is_left.sum()
     np.testing.assert_array_equal(limits, expected_limits)
     np.testing.assert_array_equal(breakpoints, expected_breakpoints)
 
 
 def test_marks_follow_the_path_with_missing_samples_last_or_first():
-    order = np.array([4, 2 | NEW_VALUE, 0 | NEW_VALUE, 1, 3 | NEW_VALUE, 5 | NEW_VALUE], dtype=np.int32)
+    order = np.array(
+        [4, 2 | NEW_VALUE, 0 | NEW_VALUE, 1, 3 | NEW_VALUE, 5 | NEW_VALUE], dtype=np.int32
+    )
     weights = 2.0 ** np.arange(6)
     # Rows 1..4 of the order are the node, its last two samples (1 and 3) hold NaN.
     for missing_left, marked, weight in ((0, [1, 0, 1, 0], 1 + 4), (1, [0, 1, 0, 1], 2 + 8)):

@@ -29,7 +29,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, SplineTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
 
 import marginwood
 from conftest import PATIENCE
@@ -52,7 +58,9 @@ def same(a, b):
     """Whether two values are equal through and through, types of containers included."""
     if isinstance(a, np.ndarray):
         return (
-            type(b) is np.ndarray and a.dtype == b.dtype and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+            type(b) is np.ndarray
+            and a.dtype == b.dtype
+            and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
         )
     if isinstance(a, list | tuple):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
@@ -86,8 +94,12 @@ def tree_file(tmp_path_factory):
 
 def test_classes_that_nothing_has_used_yet_are_known():
     program = "from marginwood._states import encode, known_classes; print(*known_classes())"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
-    assert set(result.stdout.split()) >= {name for name in marginwood.__all__ if name.endswith(("Regressor", "CV"))}
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True
+    )
+    assert set(result.stdout.split()) >= {
+        name for name in marginwood.__all__ if name.endswith(("Regressor", "CV"))
+    }
 
 
 def test_every_estimator_of_the_package_is_known_by_its_name():
@@ -138,7 +150,11 @@ def test_parameters_that_are_objects_come_back_as_their_defaults(tmp_path):
     clone(loaded).set_params(checkpoint=None).fit(X, y)
     model.cv = marginwood.CensoringStratifiedKFold(3, shuffle=True, random_state=random_state)
     marginwood.save(model, tmp_path / "model.mw")
-    assert vars(marginwood.load(tmp_path / "model.mw").cv) == {"n_splits": 3, "shuffle": True, "random_state": None}
+    assert vars(marginwood.load(tmp_path / "model.mw").cv) == {
+        "n_splits": 3,
+        "shuffle": True,
+        "random_state": None,
+    }
 
 
 def test_files_with_the_text_of_an_object_are_still_read(tmp_path):
@@ -151,7 +167,9 @@ def test_files_with_the_text_of_an_object_are_still_read(tmp_path):
 
 def test_the_header_holds_version_names_and_notes(tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    marginwood.save(MODELS["IntervalDummyRegressor"].fit(frame, y), tmp_path / "m.mw", notes={"rows": 80})
+    marginwood.save(
+        MODELS["IntervalDummyRegressor"].fit(frame, y), tmp_path / "m.mw", notes={"rows": 80}
+    )
     _, header = load_with_header(tmp_path / "m.mw")
     assert header["version"] == marginwood.__version__
     assert header["feature_names"] == ["a", "b", "c"]
@@ -163,7 +181,9 @@ def test_what_cannot_be_saved_raises_and_leaves_the_old_file(tmp_path):
     path.write_bytes(b"old")
     model = marginwood.MaxMarginIntervalTree().fit(X, y)
     model.extra_ = object()
-    with pytest.raises(TypeError, match=r"MaxMarginIntervalTree\.extra_: a builtins\.object cannot be saved"):
+    with pytest.raises(
+        TypeError, match=r"MaxMarginIntervalTree\.extra_: a builtins\.object cannot be saved"
+    ):
         marginwood.save(model, path)
     with pytest.raises(TypeError, match="cannot be saved"):
         marginwood.save(LinearRegression().fit(X, y[:, 0] > 0), path)
@@ -239,7 +259,12 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, monkeypatch, tree_file):
 
 def plain(value):
     """A schema node of a value of JSON."""
-    return {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(value)}
+    return {
+        "__class__": "str",
+        "__module__": "builtins",
+        "__loader__": "JsonNode",
+        "content": json.dumps(value),
+    }
 
 
 FOREIGN = {
@@ -254,15 +279,29 @@ FOREIGN = {
         "__class__": "Popen",
         "__module__": "subprocess",
         "__loader__": "ConstructorFromReduceNode",
-        "content": {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": [plain("ls")]},
+        "content": {
+            "__class__": "list",
+            "__module__": "builtins",
+            "__loader__": "ListNode",
+            "content": [plain("ls")],
+        },
     },
-    "a type of skops' defaults": {"__class__": "add", "__module__": "numpy", "__loader__": "FunctionNode"},
+    "a type of skops' defaults": {
+        "__class__": "add",
+        "__module__": "numpy",
+        "__loader__": "FunctionNode",
+    },
     "another type by a known loader": {
         "__class__": "defaultdict",
         "__module__": "collections",
         "__loader__": "DictNode",
         "content": {},
-        "key_types": {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []},
+        "key_types": {
+            "__class__": "list",
+            "__module__": "builtins",
+            "__loader__": "ListNode",
+            "content": [],
+        },
     },
     "a reference": {"__class__": None, "__module__": None, "__loader__": "CachedNode", "__id__": 1},
     "no node": "text",
@@ -334,7 +373,9 @@ HOSTILE = {
     "names for other features": lambda state: state.update(feature_names_in_=np.array(["a", "b"])),
     "names that are numbers": lambda state: state.update(feature_names_in_=np.arange(3)),
     "a number of threads in words": lambda state: state.update(n_jobs="many"),
-    "an empty table": replace("nodes", np.empty(0, marginwood.MaxMarginIntervalTree().fit(X, y).tree_.nodes.dtype)),
+    "an empty table": replace(
+        "nodes", np.empty(0, marginwood.MaxMarginIntervalTree().fit(X, y).tree_.nodes.dtype)
+    ),
     "a table of numbers": replace("nodes", np.zeros(5)),
     "a table of text": replace("nodes", "nodes"),
     "too few features": replace("saw_missing", np.zeros(2, dtype=bool)),
@@ -372,7 +413,9 @@ def test_an_array_that_claims_to_be_larger_is_refused(tree_file, tmp_path):
 
 def test_deep_nesting_is_refused(tree_file, tmp_path):
     members = files(tree_file)
-    opened = '{"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": ['
+    opened = (
+        '{"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": ['
+    )
     members[SCHEMA] = opened * 20_000 + "]}" * 20_000
     with pytest.raises(ValueError, match="not a model file"):
         marginwood.load(zipped(tmp_path / "m.mw", members))
@@ -403,7 +446,9 @@ def test_truncated_and_mutated_files_are_refused_or_harmless(tree_file, tmp_path
     assert n_loaded < 750  # most bytes count
 
 
-@pytest.mark.parametrize("name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting"])
+@pytest.mark.parametrize(
+    "name", ["MaxMarginIntervalTree", "MaxMarginIntervalForest", "MaxMarginIntervalBoosting"]
+)
 def test_mutated_members_with_right_checksums_are_refused_or_harmless(tmp_path, name):
     path, rng = tmp_path / "m.mw", random.Random(0)
     marginwood.save(MODELS[name].fit(X[:12], y[:12]), path)
@@ -417,7 +462,9 @@ def test_mutated_members_with_right_checksums_are_refused_or_harmless(tmp_path, 
             place = rng.randrange(len(content))
             if member.endswith(".npy"):
                 place = rng.randrange(min(64, len(content) - 1), len(content))
-            content[place] = rng.choice([0, 1, 255, ord("0"), ord("9"), rng.randrange(256), content[place] ^ 1])
+            content[place] = rng.choice(
+                [0, 1, 255, ord("0"), ord("9"), rng.randrange(256), content[place] ^ 1]
+            )
             members[member] = bytes(content)
         n_loaded += survives(zipped(path, members))
     assert 0 < n_loaded < 500
@@ -425,13 +472,18 @@ def test_mutated_members_with_right_checksums_are_refused_or_harmless(tmp_path, 
 
 def frame_with_text():
     city = np.array(["Bonn", "Köln", "Ulm"])[np.arange(len(X)) % 3]
-    return pd.DataFrame({"city": city, "dose": np.where(X[:, 0] > 9, np.nan, X[:, 0]), "age": X[:, 1]})
+    return pd.DataFrame(
+        {"city": city, "dose": np.where(X[:, 0] > 9, np.nan, X[:, 0]), "age": X[:, 1]}
+    )
 
 
 def columns_and(model):
     """A pipeline that encodes the text, fills holes and scales."""
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
-    parts = [("text", OneHotEncoder(), ["city"]), ("numbers", numbers, make_column_selector(dtype_include="number"))]
+    parts = [
+        ("text", OneHotEncoder(), ["city"]),
+        ("numbers", numbers, make_column_selector(dtype_include="number")),
+    ]
     return Pipeline([("columns", ColumnTransformer(parts, sparse_threshold=0.0)), ("model", model)])
 
 
@@ -449,20 +501,30 @@ def test_a_pipeline_that_ends_with_a_model_survives(tmp_path, name):
 
 
 def test_a_pipeline_inside_a_pipeline_and_steps_that_pass_on_survive(tmp_path):
-    inner = make_pipeline("passthrough", MaxAbsScaler(), marginwood.MaxMarginIntervalTree(max_depth=2))
-    pipeline = Pipeline([("none", None), ("log", FunctionTransformer(np.log1p)), ("rest", inner)]).fit(X, y)
+    inner = make_pipeline(
+        "passthrough", MaxAbsScaler(), marginwood.MaxMarginIntervalTree(max_depth=2)
+    )
+    pipeline = Pipeline(
+        [("none", None), ("log", FunctionTransformer(np.log1p)), ("rest", inner)]
+    ).fit(X, y)
     marginwood.save(pipeline, tmp_path / "model.mw")
     loaded = marginwood.load(tmp_path / "model.mw")
     assert loaded.predict(X).tobytes() == pipeline.predict(X).tobytes()
 
 
 REFUSED = {
-    "a function of the user": (FunctionTransformer(lambda rows: rows), r"<lambda> cannot be in a model file"),
+    "a function of the user": (
+        FunctionTransformer(lambda rows: rows),
+        r"<lambda> cannot be in a model file",
+    ),
     "a forest of scikit-learn": (
         SelectFromModel(RandomForestRegressor(2)),
         r"SelectFromModel.*sklearn\.tree\._tree\.Tree cannot be in a model file",
     ),
-    "a generator": (PCA(2, random_state=np.random.RandomState(0)), r"RandomState cannot be in a model file"),
+    "a generator": (
+        PCA(2, random_state=np.random.RandomState(0)),
+        r"RandomState cannot be in a model file",
+    ),
     "splines": (SplineTransformer(), r"SplineTransformer cannot be in a model file"),
 }
 
@@ -470,16 +532,26 @@ REFUSED = {
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_step_that_cannot_be_saved_is_named_with_the_reason(tmp_path, kind):
     step, reason = REFUSED[kind]
-    pipeline = Pipeline([("scale", StandardScaler()), ("odd one", step), ("tree", marginwood.MaxMarginIntervalTree())])
+    pipeline = Pipeline(
+        [
+            ("scale", StandardScaler()),
+            ("odd one", step),
+            ("tree", marginwood.MaxMarginIntervalTree()),
+        ]
+    )
     target = X[:, 0] if kind == "a forest of scikit-learn" else y
-    with pytest.raises(TypeError, match=f"'odd one': this step of the pipeline cannot be saved: .*{reason}"):
+    with pytest.raises(
+        TypeError, match=f"'odd one': this step of the pipeline cannot be saved: .*{reason}"
+    ):
         marginwood.save(pipeline.fit(X, target), tmp_path / "model.mw")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_pipeline_that_ends_with_another_model_cannot_be_saved(tmp_path):
     pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(X, X[:, 0])
-    with pytest.raises(TypeError, match=r"'linearregression': a sklearn.*LinearRegression cannot be saved"):
+    with pytest.raises(
+        TypeError, match=r"'linearregression': a sklearn.*LinearRegression cannot be saved"
+    ):
         marginwood.save(pipeline, tmp_path / "model.mw")
 
 
@@ -528,7 +600,9 @@ def test_attributes_of_any_plain_shape_come_back(tmp_path):
         "weights": {"a": 0.5, "b": np.float64(1.5)},
         "by number": {0: [1], (1, "x"): np.arange(3), None: {}},
         "masses": [np.ones((2, 3), dtype=np.float32), np.array(["ä", None, 3], dtype=object)],
-        "models": {"inner": [marginwood.MaxMarginIntervalForest(2, random_state=0).fit(X[:, :2], y)]},
+        "models": {
+            "inner": [marginwood.MaxMarginIntervalForest(2, random_state=0).fit(X[:, :2], y)]
+        },
         "__class__": "a key like any other",
     }
     marginwood.save(model, tmp_path / "model.mw")
@@ -543,7 +617,9 @@ def test_an_ensemble_is_never_loaded_with_a_tree_for_other_features(tmp_path):
         marginwood.load(tmp_path / "model.mw")
 
 
-posix = pytest.mark.skipif(os.name != "posix", reason="permissions, signals and locks of POSIX systems")
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="permissions, signals and locks of POSIX systems"
+)
 
 
 @posix
@@ -576,7 +652,9 @@ def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path):
         words = [sys.executable, "-c", KILLED, inspect.getsourcefile(write_whole), path]
         assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     left = [entry for entry in tmp_path.iterdir() if entry not in (path, other)]
-    assert [entry.read_bytes() for entry in left] == [b"new"]  # the second removed what the first had left
+    assert [entry.read_bytes() for entry in left] == [
+        b"new"
+    ]  # the second removed what the first had left
     assert path.read_bytes() == b"old"
     write_whole(path, b"whole")
     assert path.read_bytes() == b"whole"
@@ -601,12 +679,16 @@ WRITE = "import runpy, sys; runpy.run_path(sys.argv[1])['write_whole'](sys.argv[
 
 @posix
 def test_pipes_and_links_that_are_named_like_partial_files_are_left_alone(tmp_path):
-    path, pipe, link = (tmp_path / name for name in ("m.mw", ".m.mw.0123abcd.partial", ".m.mw.4567abcd.partial"))
+    path, pipe, link = (
+        tmp_path / name for name in ("m.mw", ".m.mw.0123abcd.partial", ".m.mw.4567abcd.partial")
+    )
     os.mkfifo(pipe)
     link.symlink_to(tmp_path / "other")
     (tmp_path / "other").touch()
     words = [sys.executable, "-c", WRITE, inspect.getsourcefile(write_whole), path]
-    subprocess.run(words, check=True, timeout=PATIENCE)  # a process that waits for ever can be ended
+    subprocess.run(
+        words, check=True, timeout=PATIENCE
+    )  # a process that waits for ever can be ended
     assert path.read_bytes() == b"new"
     assert pipe.is_fifo()
     assert link.is_symlink()
@@ -630,7 +712,8 @@ def test_many_writers_of_one_file_all_succeed_and_leave_nothing(tmp_path):
 @posix
 @pytest.mark.parametrize("boosters", [False, True])
 def test_mutated_models_raise_or_are_models(boosters):
-    # A process of its own, which forks: a crash ends a child, and threads of other tests are not there.
+    # A process of its own, which forks: a crash ends a child, and threads of other tests are not
+    # there.
     if boosters and not importlib.util.find_spec("xgboost"):
         pytest.skip("XGBoost is optional")
     n_cases = int(os.environ.get("MARGINWOOD_MUTATIONS", "300"))
@@ -658,5 +741,7 @@ print(mutations.run_batch([0, 1, 2], run))
 def test_a_mutated_model_that_keeps_the_processor_busy_is_given_up():
     words = [sys.executable, "-c", BUSY]
     folder = Path(__file__).parent
-    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True, timeout=PATIENCE)
+    result = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert f"[(1, 'the process ended with status {signal.SIGPROF:d}')]" in result.stdout

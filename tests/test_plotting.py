@@ -53,7 +53,11 @@ def table_tree(children_left, children_right, n_features=4):
     nodes["children_left"], nodes["children_right"] = children_left, children_right
     order = np.arange(len(nodes))
     nodes["value"], nodes["value_low"], nodes["value_high"] = order, order - 0.5, order + 0.5
-    nodes["feature"], nodes["threshold"], nodes["n_node_samples"] = order % n_features, -1234.5, order + 1
+    nodes["feature"], nodes["threshold"], nodes["n_node_samples"] = (
+        order % n_features,
+        -1234.5,
+        order + 1,
+    )
     tree = MaxMarginIntervalTree().fit(np.zeros((1, n_features)), [1.0])
     tree.tree_ = IntervalTree(nodes, np.ones(n_features, dtype=np.bool_))
     return tree
@@ -80,19 +84,25 @@ def drawn_boxes(ax):
 
 
 def overlap(one, other):
-    return min(one.x1, other.x1) > max(one.x0, other.x0) and min(one.y1, other.y1) > max(one.y0, other.y0)
+    return min(one.x1, other.x1) > max(one.x0, other.x0) and min(one.y1, other.y1) > max(
+        one.y0, other.y0
+    )
 
 
 def assert_readable(ax):
     """No box touches another, every text lies in its box, no text touches another, all are in the axes."""
     boxes, texts = drawn_boxes(ax)
     assert len(boxes) == len(texts)
-    assert not any(overlap(one, other) for place, one in enumerate(boxes) for other in boxes[:place])
+    assert not any(
+        overlap(one, other) for place, one in enumerate(boxes) for other in boxes[:place]
+    )
     for box, text in zip(boxes, texts, strict=True):
         assert box.x0 <= text.x0 < text.x1 <= box.x1
         assert box.y0 <= text.y0 < text.y1 <= box.y1
     extents = [text.get_window_extent() for text in ax.texts]
-    assert not any(overlap(one, other) for place, one in enumerate(extents) for other in extents[:place])
+    assert not any(
+        overlap(one, other) for place, one in enumerate(extents) for other in extents[:place]
+    )
     frame = ax.figure.bbox
     assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in boxes)
     assert all(frame.y0 <= box.y0 and box.y1 <= frame.y1 for box in boxes)
@@ -109,7 +119,9 @@ def test_a_full_tree_of_depth_five_is_readable(names):
     assert_readable(ax)
 
 
-@pytest.mark.parametrize("tree", [chain(12), full_tree(0), table_tree([1, 2, -1, -1, -1], [4, 3, -1, -1, -1])])
+@pytest.mark.parametrize(
+    "tree", [chain(12), full_tree(0), table_tree([1, 2, -1, -1, -1], [4, 3, -1, -1, -1])]
+)
 def test_trees_of_other_shapes_are_readable(tree):
     ax = plot_tree(tree)
     assert len(ax.patches) == tree.tree_.node_count
@@ -137,7 +149,9 @@ def test_a_deep_tree_is_drawn_in_a_figure_of_bounded_size():
 
 
 def test_leaves_show_value_optimal_interval_and_samples_and_splits_their_rule():
-    tree = MaxMarginIntervalTree().fit([[1.0], [2.0], [3.0]], [[0.0, 1.0], [-2.0, -1.0], [8.0, inf]])
+    tree = MaxMarginIntervalTree().fit(
+        [[1.0], [2.0], [3.0]], [[0.0, 1.0], [-2.0, -1.0], [8.0, inf]]
+    )
     texts = box_texts(plot_tree(tree, feature_names=["dose"], decimals=1))
     assert texts[0] == "dose ≤ 2.5\n3 samples"
     assert "−1.5 in [−2, −1]\n1 sample" in texts  # noqa: RUF001
@@ -157,7 +171,9 @@ def test_exact_values_are_points_in_their_strips():
 
 
 def test_numbers_of_small_units_have_significant_digits():
-    tree = MaxMarginIntervalTree().fit([[0.00023], [0.000246]], [(1e-7, 2e-7), (0.0123456, 0.0123456)])
+    tree = MaxMarginIntervalTree().fit(
+        [[0.00023], [0.000246]], [(1e-7, 2e-7), (0.0123456, 0.0123456)]
+    )
     assert box_texts(plot_tree(tree)) == [
         "x[0] ≤ 0.000238\n2 samples",
         "1.5e−07 in [1e−07, 2e−07]\n1 sample",  # noqa: RUF001
@@ -170,10 +186,14 @@ def test_huge_values_are_written_short():
     assert max(map(len, box_texts(plot_tree(tree, [[1.0], [2.0]], [1e100, -1e150])))) < 60
 
 
-@pytest.mark.parametrize(("target", "answers"), [(0.0, ["yes or missing", "no"]), (9.0, ["yes", "no or missing"])])
+@pytest.mark.parametrize(
+    ("target", "answers"), [(0.0, ["yes or missing", "no"]), (9.0, ["yes", "no or missing"])]
+)
 def test_branches_say_where_missing_values_go(target, answers):
     tree = MaxMarginIntervalTree(max_depth=1).fit([[0.0], [1.0], [nan]], [0.0, 9.0, target])
-    assert [text.get_text() for text in plot_tree(tree).texts if text.get_ha() == "left"][:2] == answers
+    assert [text.get_text() for text in plot_tree(tree).texts if text.get_ha() == "left"][
+        :2
+    ] == answers
 
 
 def test_a_split_that_parts_missing_values_from_all_others_says_so():
@@ -195,7 +215,15 @@ def test_boxes_are_coloured_by_value_and_their_text_stands_out():
 def test_a_cut_drawing_ends_in_dots_and_its_strips_hold_all_rows():
     tree = MaxMarginIntervalTree(max_depth=4, margin=0.5).fit(X, y)
     ax = plot_tree(tree, X, y, max_depth=1)
-    assert [text.startswith("…") for text in box_texts(ax)] == [False, False, True, True, False, True, True]
+    assert [text.startswith("…") for text in box_texts(ax)] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        True,
+        True,
+    ]
     assert_readable(ax)
     strip = ax.child_axes[1]
     assert len(strip.collections[0].get_segments()) == len(y)
@@ -212,7 +240,9 @@ def test_leaves_show_the_curves_of_their_rows():
         t, drawn = line.get_data()
         expected = turnbull(target[rows]).sf((t[:-1] + t[1:]) / 2, bound="upper")
         np.testing.assert_allclose(1 - (drawn[0] - drawn[:-1]) / STRIP_HEIGHT, expected, atol=1e-12)
-    with pytest.raises(ValueError, match="leaves: expected one of 'intervals', 'curves', got 'bars'"):
+    with pytest.raises(
+        ValueError, match="leaves: expected one of 'intervals', 'curves', got 'bars'"
+    ):
         plot_tree(tree, leaves="bars")
 
 
@@ -260,7 +290,9 @@ def test_tree_arguments_are_checked_before_a_figure_is_made():
         plot_tree(forest)
     with pytest.raises(ValueError, match="X, y: expected both"):
         plot_tree(tree, X)
-    with pytest.raises(ValueError, match="X, y: expected the same number of rows, got 299 in X, 300 in y"):
+    with pytest.raises(
+        ValueError, match="X, y: expected the same number of rows, got 299 in X, 300 in y"
+    ):
         plot_tree(tree, X[1:], y)
     with pytest.raises(ValueError, match="feature_names: expected 4 names"):
         plot_tree(tree, feature_names=["a"])
@@ -311,7 +343,12 @@ def test_bars_arrows_and_dots_stand_where_their_rows_are():
     arrows = [line.get_marker().vertices[:, 1] for line in ax.lines[2:4]]
     assert arrows[0].max() > 0 > arrows[1].min()
     assert len(marks[5]) == 6
-    assert legend(ax) == ["interval (1 without limits not drawn)", "open end", "exact value", "prediction"]
+    assert legend(ax) == [
+        "interval (1 without limits not drawn)",
+        "open end",
+        "exact value",
+        "prediction",
+    ]
     assert np.isfinite(ax.get_ylim()).all()
 
 
@@ -366,7 +403,9 @@ def test_rows_are_sorted_by_prediction_or_by_the_middle_of_the_interval():
 
 
 def test_many_rows_need_no_more_artists_than_few():
-    few, many = (plot_intervals(make_sine(n_rows, 1, random_state=0)[1]) for n_rows in (100, 20_000))
+    few, many = (
+        plot_intervals(make_sine(n_rows, 1, random_state=0)[1]) for n_rows in (100, 20_000)
+    )
     assert len(few.get_children()) == len(many.get_children())
 
 
@@ -382,10 +421,16 @@ def test_a_column_of_a_frame_names_the_axis_as_it_stands():
     [
         ({"prediction": [1.0, nan]}, "prediction: NaN or infinite in 1 of 2 rows .first: row 1"),
         ({"prediction": [1.0, -inf]}, "prediction: NaN or infinite"),
-        ({"prediction": [1.0]}, r"prediction: expected shape \(2,\), one number per row of y; got shape \(1,\)"),
+        (
+            {"prediction": [1.0]},
+            r"prediction: expected shape \(2,\), one number per row of y; got shape \(1,\)",
+        ),
         ({"x": [[1.0, 2.0]]}, r"x: expected shape \(2,\)"),
         ({"x": [nan, 1.0]}, "x: NaN or infinite"),
-        ({"ranges": [1.0, 2.0]}, r"ranges: expected shape \(2, 2\), a lower and an upper end per row of y; got \(2,\)"),
+        (
+            {"ranges": [1.0, 2.0]},
+            r"ranges: expected shape \(2, 2\), a lower and an upper end per row of y; got \(2,\)",
+        ),
         ({"ranges": [(1.0, 2.0), (2.0, 1.0)]}, "ranges: upper < lower in 1 of 2 rows"),
     ],
 )
@@ -403,11 +448,15 @@ def curve(ax, label):
 def test_the_cost_of_the_papers_example_is_drawn_exactly():
     ax = plot_cost([(1, inf), (-inf, 4)], loss="linear_hinge", margin=1)
     value, cost = curve(ax, "all rows")
-    np.testing.assert_allclose(cost, np.maximum(2 - value, 0) + np.maximum(value - 3, 0), atol=1e-12)
+    np.testing.assert_allclose(
+        cost, np.maximum(2 - value, 0) + np.maximum(value - 3, 0), atol=1e-12
+    )
     np.testing.assert_allclose(curve(ax, "breakpoint"), [[2, 3], [0, 0]])
     assert legend(ax)[-1] == "least cost 0 on [2, 3]"
     (span,) = ax.patches
-    np.testing.assert_allclose(span.get_extents().intervalx, ax.transData.transform([(2, 0), (3, 0)])[:, 0])
+    np.testing.assert_allclose(
+        span.get_extents().intervalx, ax.transData.transform([(2, 0), (3, 0)])[:, 0]
+    )
 
 
 def test_weights_count_and_rows_of_weight_zero_are_absent():
@@ -416,7 +465,9 @@ def test_weights_count_and_rows_of_weight_zero_are_absent():
     assert curve(ax, "breakpoint")[0].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("target", [[(-inf, 3)], [0.0], [(2, inf), (-inf, inf)], [1e150], [1e9, 1e9 + 1], [0, 1e-150]])
+@pytest.mark.parametrize(
+    "target", [[(-inf, 3)], [0.0], [(2, inf), (-inf, inf)], [1e150], [1e9, 1e9 + 1], [0, 1e-150]]
+)
 @pytest.mark.parametrize("loss", ["linear_hinge", "squared_hinge"])
 def test_costs_of_unusual_targets_are_drawn(target, loss):
     plot_cost(target, loss=loss).figure.canvas.draw()
@@ -429,7 +480,9 @@ def test_many_rows_are_drawn_without_their_hinges():
 
 
 def test_a_cost_without_any_limit_or_with_a_wrong_loss_is_refused():
-    with pytest.raises(ValueError, match="y: expected a row of positive weight with a finite limit"):
+    with pytest.raises(
+        ValueError, match="y: expected a row of positive weight with a finite limit"
+    ):
         plot_cost([(-inf, inf)])
     with pytest.raises(ValueError, match="loss: expected one of"):
         plot_cost([1.0], loss="hinge")
@@ -469,13 +522,17 @@ def search():
 
 @pytest.mark.parametrize("against", ["ccp_alpha", "n_leaves"])
 @pytest.mark.parametrize("loss", [None, "linear_hinge", "squared_hinge"])
-def test_a_heatmap_has_a_column_for_every_margin_and_scores_of_its_own_loss_only(search, against, loss):
+def test_a_heatmap_has_a_column_for_every_margin_and_scores_of_its_own_loss_only(
+    search, against, loss
+):
     ax = plot_margin_heatmap(search, against=against, loss=loss)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "0.1", "0.3", "1"]
     table = ax.collections[0].get_array()
     results = search.cv_results_
     for idx, margin in enumerate([0.0, 0.1, 0.3, 1.0]):
-        rows = (results["param_margin"] == margin) & (results["param_loss"] == (loss or search.best_params_["loss"]))
+        rows = (results["param_margin"] == margin) & (
+            results["param_loss"] == (loss or search.best_params_["loss"])
+        )
         rows &= results["param_anchor"] == search.best_params_["anchor"]
         assert set(table[:, idx].tolist()) <= set((-results["mean_test_score"][rows]).tolist())
         if against == "ccp_alpha":  # the last row is infinity: the root alone
@@ -487,7 +544,9 @@ def test_a_heatmap_has_a_column_for_every_margin_and_scores_of_its_own_loss_only
 
 def test_a_heatmap_of_a_grid_search_shows_what_it_tried_and_nothing_else():
     grid = [{"margin": [0.0, 0.2], "max_depth": [2, None]}, {"margin": [0.4], "max_depth": [3]}]
-    grid_search = GridSearchCV(MaxMarginIntervalTree(), grid, scoring=get_scorer("interval_d2"), cv=2).fit(X, y)
+    grid_search = GridSearchCV(
+        MaxMarginIntervalTree(), grid, scoring=get_scorer("interval_d2"), cv=2
+    ).fit(X, y)
     ax = plot_margin_heatmap(grid_search, against="max_depth")
     table = ax.collections[0].get_array()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["2", "3", "∞"]
@@ -496,8 +555,15 @@ def test_a_heatmap_of_a_grid_search_shows_what_it_tried_and_nothing_else():
 
 
 def test_a_heatmap_draws_the_longest_path_and_holds_other_parameters_at_the_chosen_ones():
-    grid = {"margin": [0.0, 0.5], "n_estimators": [1, 2, 3], "max_depth": [1, 2], "loss": ["squared_hinge"]}
-    stages = GridSearchCV(MaxMarginIntervalBoosting(), grid, scoring=get_scorer("interval_d2"), cv=2).fit(X, y)
+    grid = {
+        "margin": [0.0, 0.5],
+        "n_estimators": [1, 2, 3],
+        "max_depth": [1, 2],
+        "loss": ["squared_hinge"],
+    }
+    stages = GridSearchCV(
+        MaxMarginIntervalBoosting(), grid, scoring=get_scorer("interval_d2"), cv=2
+    ).fit(X, y)
     ax = plot_margin_heatmap(stages)
     assert ax.get_ylabel() == "n_estimators"
     results = stages.cv_results_
@@ -508,35 +574,51 @@ def test_a_heatmap_draws_the_longest_path_and_holds_other_parameters_at_the_chos
 
 def test_a_heatmap_looks_through_pipelines():
     inside = fit_pipeline(MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]))
-    drawn, expected = (plot_margin_heatmap(model).collections[0].get_array() for model in (inside, inside[-1]))
+    drawn, expected = (
+        plot_margin_heatmap(model).collections[0].get_array() for model in (inside, inside[-1])
+    )
     np.testing.assert_array_equal(drawn, expected)
     grid = {"maxmarginintervaltree__margin": [0.0, 0.5], "maxmarginintervaltree__max_depth": [1, 2]}
-    around = GridSearchCV(fit_pipeline(MaxMarginIntervalTree()), grid, scoring=get_scorer("interval_d2"), cv=2)
+    around = GridSearchCV(
+        fit_pipeline(MaxMarginIntervalTree()), grid, scoring=get_scorer("interval_d2"), cv=2
+    )
     assert plot_margin_heatmap(around.fit(FRAME, TARGET)).get_ylabel() == "max_depth"
 
 
 def test_a_heatmap_of_a_transformed_target_is_that_of_its_search():
-    model = TransformedIntervalRegressor(MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]), func="arcsinh").fit(X, y)
+    model = TransformedIntervalRegressor(
+        MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]), func="arcsinh"
+    ).fit(X, y)
     drawn, expected = (plot_margin_heatmap(search) for search in (model, model.regressor_))
-    np.testing.assert_array_equal(drawn.collections[0].get_array(), expected.collections[0].get_array())
+    np.testing.assert_array_equal(
+        drawn.collections[0].get_array(), expected.collections[0].get_array()
+    )
     for shown in (drawn, plot_margin_heatmap(fit_pipeline(model))):
         assert shown.figure.axes[-1].get_ylabel().endswith("of the transformed target")
     assert not expected.figure.axes[-1].get_ylabel().endswith("of the transformed target")
     drawn.figure.draw_without_rendering()
     extent = drawn.figure.axes[-1].yaxis.label.get_window_extent()
     assert 0 <= extent.y0 < extent.y1 <= drawn.figure.bbox.height
-    with pytest.raises(ValueError, match="search: expected a fitted search over margins, got Transformed"):
-        plot_margin_heatmap(TransformedIntervalRegressor(MaxMarginIntervalTree(), func="arcsinh").fit(X, y))
+    with pytest.raises(
+        ValueError, match="search: expected a fitted search over margins, got Transformed"
+    ):
+        plot_margin_heatmap(
+            TransformedIntervalRegressor(MaxMarginIntervalTree(), func="arcsinh").fit(X, y)
+        )
 
 
 def test_searches_without_what_is_asked_for_are_refused(search):
     with pytest.raises(NotFittedError):
         plot_margin_heatmap(MaxMarginIntervalTreeCV())
-    with pytest.raises(ValueError, match="search: expected a fitted search over margins, got MaxMarginIntervalTree"):
+    with pytest.raises(
+        ValueError, match="search: expected a fitted search over margins, got MaxMarginIntervalTree"
+    ):
         plot_margin_heatmap(MaxMarginIntervalTree().fit(X, y))
     with pytest.raises(ValueError, match=r"against: expected one of \['loss', .*got 'depth'"):
         plot_margin_heatmap(search, against="depth")
-    with pytest.raises(ValueError, match=r"loss: expected one of \['linear_hinge', 'squared_hinge'\]"):
+    with pytest.raises(
+        ValueError, match=r"loss: expected one of \['linear_hinge', 'squared_hinge'\]"
+    ):
         plot_margin_heatmap(search, loss="hinge")
     assert plt.get_fignums() == []
 
@@ -544,12 +626,16 @@ def test_searches_without_what_is_asked_for_are_refused(search):
 def test_importances_are_bars_from_the_largest_down():
     tree = MaxMarginIntervalTree(max_depth=4).fit(X, y)
     ax = plot_importances(tree, feature_names=AWKWARD_NAMES, n_top=3)
-    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], np.sort(tree.feature_importances_)[:0:-1])
+    np.testing.assert_allclose(
+        [bar.get_width() for bar in ax.patches], np.sort(tree.feature_importances_)[:0:-1]
+    )
     ax.figure.canvas.draw()
     labels = [label.get_text() for label in ax.get_yticklabels()]
     order = np.argsort(-tree.feature_importances_)[:3]
     shown = ["$x_{", "größe λ ≤ 1", "a long nam…characters", "two lines"]
-    assert [label.replace(" ", "")[:8] for label in labels] == [shown[idx].replace(" ", "")[:8] for idx in order]
+    assert [label.replace(" ", "")[:8] for label in labels] == [
+        shown[idx].replace(" ", "")[:8] for idx in order
+    ]
     assert max(map(len, labels)) <= 22
     assert ax.get_legend() is None
 
@@ -567,7 +653,9 @@ def test_a_forest_shows_the_spread_over_its_trees():
 def test_models_without_importances_are_refused():
     with pytest.raises(NotFittedError):
         plot_importances(MaxMarginIntervalForest())
-    with pytest.raises(TypeError, match="model: expected an estimator with feature_importances_, got L1Interval"):
+    with pytest.raises(
+        TypeError, match="model: expected an estimator with feature_importances_, got L1Interval"
+    ):
         plot_importances(L1IntervalRegression().fit(X, y))
     with pytest.raises(ValueError, match="n_top: expected an integer >= 1, got 0"):
         plot_importances(MaxMarginIntervalTree().fit(X, y), n_top=0)
@@ -589,7 +677,10 @@ def test_partial_dependence_is_the_mean_prediction(model):
     display = plot_partial_dependence(model, X, [0, (0, 1)], grid_resolution=5)
     assert display.axes_.shape == (1, 2)
     values = display.pd_results[0]["grid_values"][0]
-    means = [model.predict(np.column_stack([np.full(len(X), value), X[:, 1:]])).mean() for value in values]
+    means = [
+        model.predict(np.column_stack([np.full(len(X), value), X[:, 1:]])).mean()
+        for value in values
+    ]
     np.testing.assert_allclose(display.axes_[0, 0].lines[0].get_ydata(), means)
 
 
@@ -598,7 +689,9 @@ def test_partial_dependence_takes_integers_frames_names_and_missing_values():
     counts = (10 * X).astype(int)
     options = {"grid_resolution": 4}
     model = MaxMarginIntervalTree(max_depth=3).fit(counts, y)
-    expected = plot_partial_dependence(model, counts, [0], **options).axes_[0, 0].lines[0].get_ydata()
+    expected = (
+        plot_partial_dependence(model, counts, [0], **options).axes_[0, 0].lines[0].get_ydata()
+    )
     names = ["$x_{", "b", "c", "d"]
     for frame in (pandas.DataFrame(counts, columns=names), polars.DataFrame(counts, schema=names)):
         model.fit(frame, y)
@@ -608,7 +701,9 @@ def test_partial_dependence_takes_integers_frames_names_and_missing_values():
         display.figure_.canvas.draw()
     with_missing = np.where(X < 1, nan, X)
     model = MaxMarginIntervalTree(max_depth=3).fit(with_missing, y)
-    drawn = plot_partial_dependence(model, with_missing, [0], **options).axes_[0, 0].lines[0].get_data()
+    drawn = (
+        plot_partial_dependence(model, with_missing, [0], **options).axes_[0, 0].lines[0].get_data()
+    )
     assert np.isfinite(drawn).all()
 
 
@@ -647,8 +742,12 @@ def test_importances_of_a_pipeline_have_the_names_that_its_steps_give(model):
     pipeline = fit_pipeline(model)
     ax = plot_importances(pipeline)
     order = np.argsort(-pipeline[-1].feature_importances_, kind="stable")
-    assert [label.get_text() for label in ax.get_yticklabels()] == [TRANSFORMED[idx] for idx in order]
-    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], pipeline[-1].feature_importances_[order])
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        TRANSFORMED[idx] for idx in order
+    ]
+    np.testing.assert_allclose(
+        [bar.get_width() for bar in ax.patches], pipeline[-1].feature_importances_[order]
+    )
     assert (ax.get_legend() is not None) == isinstance(model, MaxMarginIntervalForest)
 
 
@@ -706,7 +805,9 @@ def test_partial_dependence_of_a_pipeline_takes_polars_frames_missing_values_and
 
 
 def test_control_characters_in_names_are_drawn_as_escapes():
-    ax = plot_importances(MaxMarginIntervalTree(max_depth=2).fit(X, y), feature_names=["\x1b[2J", "b", "c", "d"])
+    ax = plot_importances(
+        MaxMarginIntervalTree(max_depth=2).fit(X, y), feature_names=["\x1b[2J", "b", "c", "d"]
+    )
     assert "\\x1b[2J" in [label.get_text() for label in ax.get_yticklabels()]
     ax.figure.canvas.draw()
 
@@ -719,7 +820,9 @@ def test_control_characters_in_names_are_drawn_as_escapes():
         lambda ax: plot_tree(full_tree(2), ax=ax),
         lambda ax: plot_pruning_path(MaxMarginIntervalTree().fit(X, y), ax=ax),
         lambda ax: plot_importances(MaxMarginIntervalTree().fit(X, y), ax=ax),
-        lambda ax: plot_margin_heatmap(MaxMarginIntervalTreeCV(cv=2, margins=[0.1]).fit(X, y), ax=ax),
+        lambda ax: plot_margin_heatmap(
+            MaxMarginIntervalTreeCV(cv=2, margins=[0.1]).fit(X, y), ax=ax
+        ),
     ],
 )
 def test_given_axes_are_drawn_into_and_returned_and_no_figure_is_opened(draw):
@@ -733,7 +836,14 @@ def test_given_axes_are_drawn_into_and_returned_and_no_figure_is_opened(draw):
 
 def test_without_matplotlib_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    for draw in (plot_intervals, plot_cost, plot_tree, plot_pruning_path, plot_importances, plot_margin_heatmap):
+    for draw in (
+        plot_intervals,
+        plot_cost,
+        plot_tree,
+        plot_pruning_path,
+        plot_importances,
+        plot_margin_heatmap,
+    ):
         with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
             draw([1.0])
     with pytest.raises(ImportError, match="needs matplotlib"):

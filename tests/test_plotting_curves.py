@@ -70,18 +70,24 @@ def test_uncensored_rows_leave_nothing_undetermined():
 
 
 def test_between_the_curves_of_overlapping_intervals_it_is_shaded():
-    ax = plot_turnbull([(0, 2), (1, 3), (5, 6), (5, inf), (-inf, 7)])  # masses in [1, 2] and in [5, 6]
+    ax = plot_turnbull(
+        [(0, 2), (1, 3), (5, 6), (5, inf), (-inf, 7)]
+    )  # masses in [1, 2] and in [5, 6]
     assert labels(ax) == ["Turnbull", "not determined"]
     greatest, least = ax.lines
     np.testing.assert_allclose(
         [step_at(greatest, t) for t in (0.5, 1.5, 2.5, 5.5, 6.5)], [1, 1, 0.5, 0.5, 0], atol=1e-3
     )
-    np.testing.assert_allclose([step_at(least, t) for t in (0.5, 1.5, 2.5, 5.5, 6.5)], [1, 0.5, 0.5, 0, 0], atol=1e-3)
+    np.testing.assert_allclose(
+        [step_at(least, t) for t in (0.5, 1.5, 2.5, 5.5, 6.5)], [1, 0.5, 0.5, 0, 0], atol=1e-3
+    )
 
 
 def test_a_weight_counts_as_rows():
     twice = plot_turnbull([1.0, 2.0, 2.0]).lines[0].get_ydata()
-    np.testing.assert_allclose(plot_turnbull([1.0, 2.0], sample_weight=[1, 2]).lines[0].get_ydata(), twice)
+    np.testing.assert_allclose(
+        plot_turnbull([1.0, 2.0], sample_weight=[1, 2]).lines[0].get_ydata(), twice
+    )
 
 
 def test_a_single_value_has_an_axis_of_some_length():
@@ -303,7 +309,8 @@ def test_frames_of_polars_are_drawn_without_pandas_and_pyarrow(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda tree: fit_pipeline(tree), lambda tree: _search(tree), lambda tree: _frames(tree)]
+    "wrap",
+    [lambda tree: fit_pipeline(tree), lambda tree: _search(tree), lambda tree: _frames(tree)],
 )
 def test_curves_look_through_pipelines_and_searches_and_take_frames_with_text(wrap):
     model = wrap(DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), cv=2))
@@ -318,7 +325,9 @@ def _search(model):
     from marginwood.metrics import get_scorer
 
     grid = {"distributionalintervalregressor__tol": [1e-3]}
-    return GridSearchCV(fit_pipeline(model), grid, scoring=get_scorer(scorer), cv=2).fit(FRAME, TARGET)
+    return GridSearchCV(fit_pipeline(model), grid, scoring=get_scorer(scorer), cv=2).fit(
+        FRAME, TARGET
+    )
 
 
 def _frames(model):
@@ -334,7 +343,10 @@ def test_the_band_is_the_quantiles_at_each_value_of_the_feature():
     np.testing.assert_array_equal(median, forest.predict_quantile(x[:, np.newaxis], 0.5))
     low, high = forest.predict_quantile(x[:, np.newaxis], [0.1, 0.9]).T
     corners = {tuple(corner) for corner in ax.collections[0].get_paths()[0].vertices.tolist()}
-    assert {*zip(x.tolist(), low.tolist(), strict=True), *zip(x.tolist(), high.tolist(), strict=True)} <= corners
+    assert {
+        *zip(x.tolist(), low.tolist(), strict=True),
+        *zip(x.tolist(), high.tolist(), strict=True),
+    } <= corners
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -342,7 +354,9 @@ def test_missing_values_of_the_feature_are_left_out(frame):
     rows = X.copy()
     rows[::3, 0] = nan
     named = frame(dict(zip(["dose", "$age"], rows.T, strict=True)))
-    tree = DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3).fit(named, y)
+    tree = DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3).fit(
+        named, y
+    )
     ax = plot_quantiles(tree, named, "dose", 0.25, y=y)
     assert labels(ax)[-1] == "quantile 0.25"
     grid = ax.lines[-1].get_xdata()
@@ -386,7 +400,9 @@ def test_curves_of_a_transformed_target_come_back_in_its_unit(model):
     inner = DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3)
     times = TransformedIntervalRegressor(inner, func="log").fit(X, np.exp(y))
     (line,) = plot_survival(times, X[:1], [0.5, 1.0, 2.0]).lines
-    np.testing.assert_allclose(line.get_ydata(), model.predict_survival_function(X[:1], np.log([0.5, 1.0, 2.0]))[0])
+    np.testing.assert_allclose(
+        line.get_ydata(), model.predict_survival_function(X[:1], np.log([0.5, 1.0, 2.0]))[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -397,19 +413,51 @@ def test_curves_of_a_transformed_target_come_back_in_its_unit(model):
             TypeError,
             "predicts distributions, got MaxMargin",
         ),
-        (lambda _: plot_quantiles(MaxMarginIntervalTree().fit(X, y), X, 0), TypeError, "predicts distributions"),
-        (lambda model: plot_survival(model, X[:2], [2.0, 1.0]), ValueError, "times: expected ascending"),
+        (
+            lambda _: plot_quantiles(MaxMarginIntervalTree().fit(X, y), X, 0),
+            TypeError,
+            "predicts distributions",
+        ),
+        (
+            lambda model: plot_survival(model, X[:2], [2.0, 1.0]),
+            ValueError,
+            "times: expected ascending",
+        ),
         (
             lambda model: plot_quantiles(model, X, 7),
             ValueError,
             "feature: expected a column of X, by number or name; got 7",
         ),
-        (lambda model: plot_quantiles(model, X, 0, [0.5, 1.5]), ValueError, "q: expected shares from 0 to 1"),
-        (lambda model: plot_quantiles(model, X, 0, []), ValueError, "q: expected shares from 0 to 1"),
-        (lambda model: plot_quantiles(model, X, 0, y=y[:5]), ValueError, "X, y: expected the same number of rows"),
-        (lambda model: plot_quantiles(model, np.full((3, 2), nan), 0), ValueError, "X: expected rows in which"),
-        (lambda _: plot_roc([(1, inf)], [0.0]), ValueError, "no row of positive weight has a finite upper limit"),
-        (lambda model: plot_calibration(y, model.predict_distribution(X[:3])), ValueError, "distribution: "),
+        (
+            lambda model: plot_quantiles(model, X, 0, [0.5, 1.5]),
+            ValueError,
+            "q: expected shares from 0 to 1",
+        ),
+        (
+            lambda model: plot_quantiles(model, X, 0, []),
+            ValueError,
+            "q: expected shares from 0 to 1",
+        ),
+        (
+            lambda model: plot_quantiles(model, X, 0, y=y[:5]),
+            ValueError,
+            "X, y: expected the same number of rows",
+        ),
+        (
+            lambda model: plot_quantiles(model, np.full((3, 2), nan), 0),
+            ValueError,
+            "X: expected rows in which",
+        ),
+        (
+            lambda _: plot_roc([(1, inf)], [0.0]),
+            ValueError,
+            "no row of positive weight has a finite upper limit",
+        ),
+        (
+            lambda model: plot_calibration(y, model.predict_distribution(X[:3])),
+            ValueError,
+            "distribution: ",
+        ),
         (lambda _: plot_turnbull(y, ax="here"), TypeError, "ax: expected matplotlib axes"),
     ],
 )
@@ -419,7 +467,9 @@ def test_what_cannot_be_drawn_is_refused(model, call, error, message):
 
 
 def test_a_column_of_words_has_no_band():
-    pipeline = fit_pipeline(DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), cv=2))
+    pipeline = fit_pipeline(
+        DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), cv=2)
+    )
     with pytest.raises(ValueError, match="feature: expected a column of numbers"):
         plot_quantiles(pipeline, FRAME, "town")
 
@@ -433,7 +483,10 @@ def test_the_roc_marks_the_predictions_as_they_are():
     below = np.mean((prediction < lower)[np.isfinite(lower)])
     not_above = np.mean((prediction <= upper)[np.isfinite(upper)])
     np.testing.assert_allclose(np.ravel(here.get_data()), [below, not_above])
-    assert labels(ax) == [f"AUC {target_interval_auc(rounded, prediction):.3f}", "predictions as they are"]
+    assert labels(ax) == [
+        f"AUC {target_interval_auc(rounded, prediction):.3f}",
+        "predictions as they are",
+    ]
     area = np.trapezoid(curve.get_ydata(), curve.get_xdata())
     assert f"AUC {area:.3f}" == labels(ax)[0]
 

@@ -50,7 +50,9 @@ def test_curves_are_the_weighted_mean_of_the_models_curves():
     )
     found = model.predict_distribution(X)
     np.testing.assert_allclose(found.cdf(model.limits_), expected, atol=1e-9)
-    np.testing.assert_allclose(model.predict_survival_function(X, model.limits_), 1 - expected, atol=1e-9)
+    np.testing.assert_allclose(
+        model.predict_survival_function(X, model.limits_), 1 - expected, atol=1e-9
+    )
 
 
 def test_the_model_that_suits_the_data_has_most_of_the_weight():
@@ -58,7 +60,9 @@ def test_the_model_that_suits_the_data_has_most_of_the_weight():
     assert waves.weights_["forest"] + waves.weights_["forest-fine"] > 0.5
     lines = DistributionalSuperLearner(random_state=0).fit(*make_linear(random_state=0))
     assert lines.weights_["forest"] + lines.weights_["forest-fine"] < 0.5
-    assert min(waves.log_losses_, key=waves.log_losses_.get) == max(waves.weights_, key=waves.weights_.get)
+    assert min(waves.log_losses_, key=waves.log_losses_.get) == max(
+        waves.weights_, key=waves.weights_.get
+    )
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 30))
@@ -74,7 +78,10 @@ def test_steps_of_weights_lead_to_the_least_log_loss_of_the_mixture(seed, n_mode
     equal = np.full(n_models, 1 / n_models)
     found = mixture.climb(equal, probability, weight, 2000)
     least = minimize(
-        lambda free: loss(np.exp(free) / np.exp(free).sum()), np.zeros(n_models), method="L-BFGS-B", tol=1e-12
+        lambda free: loss(np.exp(free) / np.exp(free).sum()),
+        np.zeros(n_models),
+        method="L-BFGS-B",
+        tol=1e-12,
     ).fun
     assert found.sum() == pytest.approx(1)
     assert loss(found) <= least + 1e-3
@@ -84,7 +91,10 @@ def test_steps_of_weights_lead_to_the_least_log_loss_of_the_mixture(seed, n_mode
     np.testing.assert_allclose(repeated, mixture.climb(equal, probability, weight, 30), atol=1e-12)
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.integers(0, 2))
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20),
+    st.integers(0, 2),
+)
 @settings(max_examples=50, deadline=None)
 def test_bins_hold_their_rows_and_end_at_edges(pairs, kind):
     y = np.sort(np.array(pairs, float), axis=1)
@@ -94,7 +104,8 @@ def test_bins_hold_their_rows_and_end_at_edges(pairs, kind):
         y[::2, 0] = -np.inf
     bins = mixture.widen(Rows(np.zeros((len(y), 1)), y, np.ones(len(y))))
     assert (bins[:, 0] < bins[:, 1]).all()
-    # Like rows, bins are open below: those of known values begin before, those of others may begin where they do.
+    # Like rows, bins are open below: those of known values begin before, those of others may begin
+    # where they do.
     is_known = y[:, 0] == y[:, 1]
     assert (bins[:, 0] <= y[:, 0]).all()
     assert (bins[is_known, 0] < y[is_known, 0]).all()
@@ -120,10 +131,15 @@ def test_rows_of_weight_0_count_as_absent():
     rng = np.random.default_rng(0)
     noise = np.column_stack([rng.normal(size=(30, 2)), np.full((30, 2), 50.0)])
     features, target = np.vstack([X, noise[:, :2]]), np.vstack([Y, noise[:, 2:]])
-    folds = [(np.arange(len(features)) % 3 != fold, np.arange(len(features)) % 3 == fold) for fold in range(3)]
+    folds = [
+        (np.arange(len(features)) % 3 != fold, np.arange(len(features)) % 3 == fold)
+        for fold in range(3)
+    ]
     folds = [tuple(map(np.flatnonzero, fold)) for fold in folds]
     weight = np.append(np.ones(len(X)), np.zeros(30))
-    weighted = DistributionalSuperLearner(MODELS[::2], cv=folds, random_state=0).fit(features, target, weight)
+    weighted = DistributionalSuperLearner(MODELS[::2], cv=folds, random_state=0).fit(
+        features, target, weight
+    )
     without = [tuple(part[part < len(X)] for part in fold) for fold in folds]
     absent = DistributionalSuperLearner(MODELS[::2], cv=without, random_state=0).fit(X, Y)
     assert weighted.weights_ == pytest.approx(absent.weights_)
@@ -142,7 +158,9 @@ def test_rows_that_every_tree_of_a_forest_drew_do_not_score_it():
 
 def test_a_forest_whose_trees_drew_all_rows_cannot_be_weighed():
     tree = MaxMarginIntervalForest(1, max_samples=2000, random_state=0)
-    with pytest.raises(ValueError, match="expected informative rows that every model can predict unseen, got none"):
+    with pytest.raises(
+        ValueError, match="expected informative rows that every model can predict unseen, got none"
+    ):
         DistributionalSuperLearner([("tree", tree)]).fit(X, Y)
 
 
@@ -158,9 +176,13 @@ def test_groups_stay_together_in_the_folds_of_every_model(monkeypatch):
     monkeypatch.setattr(pool, "fit_fold", record)
     DistributionalSuperLearner(MODELS[:2], cv=3, random_state=0).fit(X, Y, groups=groups)
     tested = [(kind, train, test) for kind, train, test in folds if test]
-    assert [kind for kind, _, _ in tested] == [CensoredLinearRegression] * 3 + [MaxMarginIntervalForest] * 3
+    assert [kind for kind, _, _ in tested] == [CensoredLinearRegression] * 3 + [
+        MaxMarginIntervalForest
+    ] * 3
     assert not any(train & test for _, train, test in tested)
-    with pytest.raises(ValueError, match="cv: expected at most 12 folds, the number of groups, got 20"):
+    with pytest.raises(
+        ValueError, match="cv: expected at most 12 folds, the number of groups, got 20"
+    ):
         DistributionalSuperLearner(MODELS[:2], cv=20).fit(X, Y, groups=groups)
 
 
@@ -170,14 +192,18 @@ def test_times_with_missing_features_are_learned_and_kept_in_files(tmp_path):
     time = np.exp(1 + frame["age"] + 0.3 * rng.normal(size=150)).to_numpy()
     frame.iloc[::9, 1] = np.nan
     y = from_events(np.minimum(time, 5), time <= 5)
-    model = TransformedIntervalRegressor(DistributionalSuperLearner(random_state=0), func="log").fit(frame, y)
+    model = TransformedIntervalRegressor(
+        DistributionalSuperLearner(random_state=0), func="log"
+    ).fit(frame, y)
     medians = model.predict(frame)
     # The true median is exp(1 + age), for a third of the rows beyond the last limit.
     assert np.corrcoef(np.log(medians), frame["age"])[0, 1] > 0.98
     assert 10 < medians.max() < 100
     save(model, tmp_path / "model.mw")
     again = load(tmp_path / "model.mw")
-    np.testing.assert_array_equal(again.predict_quantile(frame, [0.1, 0.5]), model.predict_quantile(frame, [0.1, 0.5]))
+    np.testing.assert_array_equal(
+        again.predict_quantile(frame, [0.1, 0.5]), model.predict_quantile(frame, [0.1, 0.5])
+    )
 
 
 def censor(time, end):
@@ -194,7 +220,9 @@ def test_medians_beyond_the_limits_are_those_of_models_that_go_on(sign):
     y = censor(time, 1.0)
     linear = DistributionalSuperLearner(MODELS[:1]).fit(features, y)
     member = linear.estimators_["linear"]
-    np.testing.assert_allclose(linear.predict(features), member.predict(features), atol=0.05 * member.scale_)
+    np.testing.assert_allclose(
+        linear.predict(features), member.predict(features), atol=0.05 * member.scale_
+    )
     mixed = DistributionalSuperLearner(MODELS[:2], random_state=0).fit(features, y)
     assert mixed.weights_["forest"] > 0
     order = np.argsort(features[:, 0])
@@ -224,7 +252,9 @@ def test_equal_targets_are_predicted():
 
 
 def test_models_without_distributions_are_refused_by_name():
-    with pytest.raises(TypeError, match="predict_distribution, got 'constant' of type IntervalDummyRegressor"):
+    with pytest.raises(
+        TypeError, match="predict_distribution, got 'constant' of type IntervalDummyRegressor"
+    ):
         DistributionalSuperLearner([("constant", IntervalDummyRegressor())]).fit(X, Y)
     with pytest.raises(ValueError, match="models: expected 'auto' or a list"):
         DistributionalSuperLearner("all").fit(X, Y)
@@ -236,7 +266,9 @@ def test_categories_of_a_frame_are_learned_by_every_model(tmp_path):
     frame = pd.DataFrame({"kind": pd.Categorical(kind), "noise": rng.normal(size=150)})
     target = 3.0 * (kind == "b") + 0.1 * rng.normal(size=150)
     frame.loc[3, "kind"] = np.nan
-    model = DistributionalSuperLearner([("linear", CensoredLinearRegression(alpha=0.0))]).fit(frame, target)
+    model = DistributionalSuperLearner([("linear", CensoredLinearRegression(alpha=0.0))]).fit(
+        frame, target
+    )
     assert model.estimators_["linear"].coef_.round(1).tolist() == [3.0, 0.0, 0.0]
     mixed = DistributionalSuperLearner(random_state=0).fit(frame, target)
     assert np.corrcoef(mixed.predict(frame), target)[0, 1] > 0.9
@@ -244,5 +276,6 @@ def test_categories_of_a_frame_are_learned_by_every_model(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model.mw").predict(frame), mixed.predict(frame))
     other = polars.from_pandas(frame)
     np.testing.assert_array_equal(
-        DistributionalSuperLearner(random_state=0).fit(other, target).predict(other), mixed.predict(frame)
+        DistributionalSuperLearner(random_state=0).fit(other, target).predict(other),
+        mixed.predict(frame),
     )

@@ -27,7 +27,8 @@ STUMP = node_table((0, 1.5, 1, 2, 0), A_LEAF, A_LEAF)
 
 
 @pytest.mark.parametrize(
-    ("value", "leaf"), [(1.5, 1), (np.nextafter(1.5, 2), 2), (-inf, 1), (inf, 2), (-0.0, 1), (nan, 2)]
+    ("value", "leaf"),
+    [(1.5, 1), (np.nextafter(1.5, 2), 2), (-inf, 1), (inf, 2), (-0.0, 1), (nan, 2)],
 )
 def test_a_row_goes_left_up_to_the_threshold(value, leaf):
     assert apply(STUMP, np.array([[value]]), None).tolist() == [leaf]
@@ -50,7 +51,9 @@ def test_a_lone_root_is_every_rows_leaf_at_depth_zero():
 
 
 def test_depth_counts_the_steps_from_the_root():
-    nodes = node_table((0, 0.0, 1, 2, 0), A_LEAF, (1, 0.0, 3, 4, 0), (0, 5.0, 5, 6, 0), A_LEAF, A_LEAF, A_LEAF)
+    nodes = node_table(
+        (0, 0.0, 1, 2, 0), A_LEAF, (1, 0.0, 3, 4, 0), (0, 5.0, 5, 6, 0), A_LEAF, A_LEAF, A_LEAF
+    )
     assert depths(nodes).tolist() == [0, 1, 1, 2, 2, 3, 3]
 
 
@@ -66,7 +69,8 @@ def test_the_paths_of_no_rows_are_empty():
 
 
 def test_a_path_as_long_as_the_tree_is_deep_takes_as_many_steps():
-    # A hundred thousand splits in a row: with a pass over all rows for each level this takes minutes.
+    # A hundred thousand splits in a row: with a pass over all rows for each level this takes
+    # minutes.
     depth = 100_000
     nodes = np.zeros(2 * depth + 1, dtype=NODE_DTYPE)
     splits = np.arange(0, 2 * depth, 2)
@@ -93,8 +97,12 @@ def test_every_row_is_walked_as_in_python():
         at = 0
         while node["children_left"] != LEAF:
             value = x[node["feature"]]
-            goes_left = bool(node["missing_go_to_left"]) if np.isnan(value) else value <= node["threshold"]
+            goes_left = (
+                bool(node["missing_go_to_left"]) if np.isnan(value) else value <= node["threshold"]
+            )
             at = node["children_left"] if goes_left else node["children_right"]
             node = nodes[at]
         assert leaf == at
-    np.testing.assert_array_equal(np.bincount(leaves, minlength=len(nodes))[leaves], nodes["n_node_samples"][leaves])
+    np.testing.assert_array_equal(
+        np.bincount(leaves, minlength=len(nodes))[leaves], nodes["n_node_samples"][leaves]
+    )

@@ -20,12 +20,17 @@ FOREST = MaxMarginIntervalForest(5, min_samples_leaf=2, random_state=0)
 LINES = {
     **dict(LINEAR),
     "mixture of lines": DistributionalSuperLearner(LINEAR, cv=2),
-    **{func: TransformedIntervalRegressor(LINEAR[0][1], func=func) for func in ("log", "log1p", "sqrt", "arcsinh")},
+    **{
+        func: TransformedIntervalRegressor(LINEAR[0][1], func=func)
+        for func in ("log", "log1p", "sqrt", "arcsinh")
+    },
 }
 MODELS = {
     **LINES,
     "mixture": DistributionalSuperLearner([LINEAR[2], ("forest", FOREST)], cv=2),
-    "recipe": TransformedIntervalRegressor(DistributionalSuperLearner([LINEAR[0], ("forest", FOREST)], cv=2)),
+    "recipe": TransformedIntervalRegressor(
+        DistributionalSuperLearner([LINEAR[0], ("forest", FOREST)], cv=2)
+    ),
     "log forest": TransformedIntervalRegressor(FOREST),
 }
 TIMES = np.linspace(0.0, 12.0, 25)
@@ -70,7 +75,9 @@ def test_a_new_row_is_predicted_whatever_rows_are_beside_it(name, seed):
     model = MODELS[name].fit(X, y)
     order = np.random.default_rng(seed).permutation(len(new))
     curves = model.predict_survival_function(new, TIMES)
-    np.testing.assert_allclose(model.predict_survival_function(new[order], TIMES), curves[order], atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_survival_function(new[order], TIMES), curves[order], atol=1e-12
+    )
     np.testing.assert_allclose(model.predict(new[order]), model.predict(new)[order], rtol=1e-12)
 
 

@@ -69,15 +69,33 @@ def test_equal_weights_are_scaled_to_ones_whose_sums_are_exact(weight):
 def test_a_power_of_two_multiplies_as_ldexp_does(exponent):
     values = np.array([1.0, -3.0, 0.0, np.inf, 2.0**-500])
     with np.errstate(over="ignore", under="ignore"):
-        np.testing.assert_array_equal(times_power_of_two(values.copy(), exponent), np.ldexp(values, exponent))
+        np.testing.assert_array_equal(
+            times_power_of_two(values.copy(), exponent), np.ldexp(values, exponent)
+        )
 
 
 @pytest.mark.parametrize("default", [0.0, 42.0])
 def test_a_tree_of_rows_without_any_limit_predicts_the_default(default):
-    X, y = np.arange(4.0)[:, np.newaxis], np.array([[-np.inf, np.inf], [-np.inf, np.inf], [5.0, 6.0], [8.0, 9.0]])
+    X, y = (
+        np.arange(4.0)[:, np.newaxis],
+        np.array([[-np.inf, np.inf], [-np.inf, np.inf], [5.0, 6.0], [8.0, 9.0]]),
+    )
     weights = np.array([1.0, 2.0, 0.0, 0.0])
     limits = Target(y).at(0.0)._replace(default=default)
     orders, limits = subsample(sort_features(X), limits, weights)
-    nodes = grow_tree(X, orders, limits, weights, "squared_hinge", Options(3, 2, 1, 0, 0.0, 1), 1, plain(X.shape[1]))[0]
+    nodes = grow_tree(
+        X,
+        orders,
+        limits,
+        weights,
+        "squared_hinge",
+        Options(3, 2, 1, 0, 0.0, 1),
+        1,
+        plain(X.shape[1]),
+    )[0]
     assert nodes["value"].tolist() == [default]
-    assert (nodes["value_low"][0], nodes["value_high"][0], nodes["impurity"][0]) == (-np.inf, np.inf, 0.0)
+    assert (nodes["value_low"][0], nodes["value_high"][0], nodes["impurity"][0]) == (
+        -np.inf,
+        np.inf,
+        0.0,
+    )

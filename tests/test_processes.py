@@ -41,7 +41,8 @@ def compare(method):
     """Raise unless models learn, predict, come and go alike in processes of this kind."""
     models = small_models()
     if method == "fork":
-        # A process that is forked from one that has used XGBoost waits for threads of OpenMP that it does not have.
+        # A process that is forked from one that has used XGBoost waits for threads of OpenMP that
+        # it does not have.
         models.pop("XGBIntervalRegressor", None)
     fitted = {name: fit(model) for name, model in models.items()}
     with multiprocessing.get_context(method).Pool(2) as pool:
@@ -53,7 +54,8 @@ def compare(method):
 
 
 @pytest.mark.parametrize(
-    "method", [method for method in multiprocessing.get_all_start_methods() if method != "forkserver"]
+    "method",
+    [method for method in multiprocessing.get_all_start_methods() if method != "forkserver"],
 )
 def test_models_learn_and_predict_alike_in_processes(method):
     words = [sys.executable, __file__, method]
@@ -71,7 +73,8 @@ def test_models_learn_and_predict_alike_in_processes(method):
     ids=lambda model: type(model).__name__,
 )
 def test_joblib_hands_processes_what_they_may_not_write_to(model):
-    # Beyond a megabyte joblib puts arrays into files, which its processes map into their memory to read.
+    # Beyond a megabyte joblib puts arrays into files, which its processes map into their memory to
+    # read.
     many, targets = make_sine(60_000, 3, random_state=0)
     assert many.nbytes > 1 << 20
     one = cross_val_predict(model, many, targets, cv=2)

@@ -15,7 +15,12 @@ from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, path_losses
 from marginwood._trees.pruning import SubtreePath, geometric_means, prune, pruning_path
 from marginwood.datasets import make_sine
-from marginwood.metrics import SCORERS, interval_accuracy, interval_mean_absolute_error, interval_mean_squared_error
+from marginwood.metrics import (
+    SCORERS,
+    interval_accuracy,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
 
 
 def table(children, decreases, leaf_cost=0):
@@ -49,7 +54,9 @@ def below(nodes, splits, top):
     """The splits at and below a node, and its leaves."""
     if top not in splits:
         return set(), {top}
-    parts = [below(nodes, splits, int(nodes[side][top])) for side in ("children_left", "children_right")]
+    parts = [
+        below(nodes, splits, int(nodes[side][top])) for side in ("children_left", "children_right")
+    ]
     return {top}.union(*(part[0] for part in parts)), set().union(*(part[1] for part in parts))
 
 
@@ -70,7 +77,9 @@ def weakest_link_sequence(nodes):
             strength = {}
             for node in splits:
                 leaves = below(nodes, splits, node)[1]
-                strength[node] = (cost[node] - sum(cost[leaf] for leaf in leaves)) / (len(leaves) - 1)
+                strength[node] = (cost[node] - sum(cost[leaf] for leaf in leaves)) / (
+                    len(leaves) - 1
+                )
         sequence.append((alpha, frozenset(splits)))
     return sequence
 
@@ -80,7 +89,10 @@ def best_subtree(nodes, alpha, top=0):
     as_leaf = (Fraction(nodes["impurity"][top]) + alpha, 1)
     if nodes["children_left"][top] == LEAF:
         return as_leaf
-    left, right = (best_subtree(nodes, alpha, int(nodes[side][top])) for side in ("children_left", "children_right"))
+    left, right = (
+        best_subtree(nodes, alpha, int(nodes[side][top]))
+        for side in ("children_left", "children_right")
+    )
     return min(as_leaf, (left[0] + right[0], left[1] + right[1]))
 
 
@@ -144,7 +156,11 @@ def test_a_tree_as_deep_as_it_has_leaves_is_pruned(rising):
 
 
 @pytest.mark.filterwarnings("ignore:.*carry no information about the target")
-@given(strategies.tree_problems(), st.sampled_from(["linear_hinge", "squared_hinge"]), st.sampled_from([0.0, 1.5]))
+@given(
+    strategies.tree_problems(),
+    st.sampled_from(["linear_hinge", "squared_hinge"]),
+    st.sampled_from([0.0, 1.5]),
+)
 def test_the_path_of_a_fitted_tree_is_monotone_and_nested(problem, loss, margin):
     path = MaxMarginIntervalTree(loss=loss, margin=margin).cost_complexity_pruning_path(*problem)
     assert path.ccp_alphas[0] == 0
@@ -172,7 +188,9 @@ def test_without_censoring_the_path_is_that_of_cart(weighted):
     np.testing.assert_allclose(our_path.ccp_alphas, their_path.ccp_alphas, atol=1e-12)
     np.testing.assert_allclose(our_path.impurities, their_path.impurities, atol=1e-12)
     for alpha in (0.005, 0.02, 0.1):
-        predictions = [tree.set_params(ccp_alpha=alpha).fit(X, y, weight).predict(X) for tree in (ours, theirs)]
+        predictions = [
+            tree.set_params(ccp_alpha=alpha).fit(X, y, weight).predict(X) for tree in (ours, theirs)
+        ]
         np.testing.assert_allclose(*predictions)
 
 
@@ -199,14 +217,18 @@ def test_one_walk_gives_the_loss_of_every_subtree(kind, metric):
     nodes = MaxMarginIntervalTree(margin=0.3).fit(X[:75], y[:75]).tree_.nodes
     path = pruning_path(nodes)
     assert len(path.alphas) > 10
-    losses = path_losses(nodes, None, path.leaf_from, len(path.alphas), X[75:], y[75:], weight, kind)
+    losses = path_losses(
+        nodes, None, path.leaf_from, len(path.alphas), X[75:], y[75:], weight, kind
+    )
     for alpha, loss in zip(path.alphas, losses, strict=True):
         pruned = MaxMarginIntervalTree(margin=0.3, ccp_alpha=alpha).fit(X[:75], y[:75])
         expected = metric(y[75:], pruned.predict(X[75:]), sample_weight=weight)
         assert loss / weight.sum() == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(("value", "error"), [(-0.1, ValueError), (np.nan, ValueError), ("1", TypeError)])
+@pytest.mark.parametrize(
+    ("value", "error"), [(-0.1, ValueError), (np.nan, ValueError), ("1", TypeError)]
+)
 def test_a_bad_ccp_alpha_is_refused_by_name(value, error):
     with pytest.raises(error, match="ccp_alpha"):
         MaxMarginIntervalTree(ccp_alpha=value).fit([[0.0], [1.0]], [0.0, 1.0])
@@ -224,7 +246,9 @@ def test_no_accuracy_is_below_zero_where_every_row_is_missed():
         X, y, weight = rng.normal(size=(40, 1)), rng.normal(size=40), rng.exponential(size=40)
         tree = MaxMarginIntervalTree().fit(X, y)
         missed = Rows(X, np.column_stack([y + 1000, y + 1000]), weight)
-        scores = SubtreePath(tree, tree.tree_).scores(missed, SCORERS["interval_accuracy"], weighted=True)
+        scores = SubtreePath(tree, tree.tree_).scores(
+            missed, SCORERS["interval_accuracy"], weighted=True
+        )
         assert len(scores) > 5
         assert (scores >= 0).all()
         np.testing.assert_allclose(scores, 0, atol=1e-15)

@@ -54,18 +54,24 @@ def naive_neighbours(n_ranks, moved, asked):
 def soiled_rank_set(n_ranks):
     """Room that is full of what some earlier use left behind."""
     ranks = make_rank_set(n_ranks)
-    ranks[HEADER:] = np.random.default_rng(0).integers(2**64, size=len(ranks) - HEADER, dtype=np.uint64)
+    ranks[HEADER:] = np.random.default_rng(0).integers(
+        2**64, size=len(ranks) - HEADER, dtype=np.uint64
+    )
     return ranks
 
 
 @given(st.data(), st.sampled_from(SIZES[:7]))
 def test_neighbours_on_both_sides_are_those_of_two_sets(data, n_ranks):
-    moved = data.draw(st.lists(st.integers(FIRST, n_ranks + FIRST - 1), unique=True, max_size=n_ranks))
+    moved = data.draw(
+        st.lists(st.integers(FIRST, n_ranks + FIRST - 1), unique=True, max_size=n_ranks)
+    )
     ranks = soiled_rank_set(n_ranks)
     reset(ranks, n_ranks)
     move_left(ranks, np.array(moved, dtype=np.int64))
     asked = np.arange(FIRST, n_ranks + FIRST)
-    np.testing.assert_array_equal(neighbours_of(ranks, asked), naive_neighbours(n_ranks, moved, asked))
+    np.testing.assert_array_equal(
+        neighbours_of(ranks, asked), naive_neighbours(n_ranks, moved, asked)
+    )
 
 
 @pytest.mark.parametrize("n_ranks", SIZES)
@@ -108,6 +114,11 @@ def test_neighbours_are_found_through_all_levels_of_words():
     reset(ranks, n_ranks)
     first, last = FIRST, n_ranks + FIRST - 1
     move_left(ranks, np.array([first, last]))
-    assert neighbours_of(ranks, [n_ranks // 2])[0].tolist() == [first, last, n_ranks // 2 - 1, n_ranks // 2 + 1]
+    assert neighbours_of(ranks, [n_ranks // 2])[0].tolist() == [
+        first,
+        last,
+        n_ranks // 2 - 1,
+        n_ranks // 2 + 1,
+    ]
     move_left(ranks, np.arange(first + 1, last))
     assert neighbours_of(ranks, [n_ranks // 2])[0].tolist()[2:] == [RIGHT, n_ranks + FIRST + 1]

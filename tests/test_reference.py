@@ -47,7 +47,9 @@ def test_an_infinite_end_gives_no_limit():
     assert limits_of(-inf, inf, 1.0) == []
 
 
-@pytest.mark.parametrize(("loss", "cost"), [("linear_hinge", 2 * 3 + 1), ("squared_hinge", 2 * 9 + 1)])
+@pytest.mark.parametrize(
+    ("loss", "cost"), [("linear_hinge", 2 * 3 + 1), ("squared_hinge", 2 * 9 + 1)]
+)
 def test_only_limits_on_the_wrong_side_cost(loss, cost):
     limits = [lower(5, 2), lower(1), upper(1), upper(7)]
     assert cost_at(2, limits, loss) == cost
@@ -75,8 +77,13 @@ def test_no_limits_cost_nothing_and_predict_nan(loss):
 
 
 def test_the_paper_example_of_two_limits():
-    # Upper limit 4 and lower limit 1 with margin 1: breakpoints 3 and 2, nothing to pay between them.
-    assert minimum(limits_of(-inf, 4.0, 1.0) + limits_of(1.0, inf, 1.0), "linear_hinge") == (0, 2, 3)
+    # Upper limit 4 and lower limit 1 with margin 1: breakpoints 3 and 2, nothing to pay between
+    # them.
+    assert minimum(limits_of(-inf, 4.0, 1.0) + limits_of(1.0, inf, 1.0), "linear_hinge") == (
+        0,
+        2,
+        3,
+    )
 
 
 def test_the_linear_hinge_of_uncensored_values_is_the_median():
@@ -97,7 +104,8 @@ def test_weights_move_the_minimum():
 
 
 def test_a_squared_minimum_ignores_limits_that_are_satisfied_there():
-    # Limits 0 and 4 pull to 2; the upper limit 3 is satisfied at 2, the lower limit 3 is not and pulls further.
+    # Limits 0 and 4 pull to 2; the upper limit 3 is satisfied at 2, the lower limit 3 is not and
+    # pulls further.
     assert minimum([upper(0), lower(4), upper(3)], "squared_hinge") == (8, 2, 2)
     assert minimum([upper(0), lower(4), lower(3)], "squared_hinge") == (
         25 - Fraction(49, 3),
@@ -131,7 +139,8 @@ def test_a_threshold_separates_its_neighbours(left, right, threshold):
 
 def test_rules_try_both_sides_for_nan_and_nan_alone():
     found = [
-        (threshold, missing_left, side.tolist()) for threshold, missing_left, side in rules(np.array([2.0, nan, 1.0]))
+        (threshold, missing_left, side.tolist())
+        for threshold, missing_left, side in rules(np.array([2.0, nan, 1.0]))
     ]
     assert found == [
         (1.5, False, [False, False, True]),
@@ -181,7 +190,10 @@ def test_a_staircase_is_learned_step_by_step(loss):
     assert shape(grow(STAIRS_X, STAIRS_Y, loss=loss, max_depth=1)) == (3.5, 0.5, 9.0)
     assert shape(grow(STAIRS_X, STAIRS_Y, loss=loss, min_samples_split=5)) == (3.5, 0.5, 9.0)
     assert shape(grow(STAIRS_X, STAIRS_Y, loss=loss, min_impurity_decrease=1.0)) == (3.5, 0.5, 9.0)
-    assert shape(grow(STAIRS_X, STAIRS_Y, loss=loss, min_samples_leaf=4)) == 1.0 + (loss == "squared_hinge") * 7 / 3
+    assert (
+        shape(grow(STAIRS_X, STAIRS_Y, loss=loss, min_samples_leaf=4))
+        == 1.0 + (loss == "squared_hinge") * 7 / 3
+    )
 
 
 def test_rows_of_weight_zero_are_not_there():

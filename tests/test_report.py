@@ -38,7 +38,12 @@ from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
 from marginwood.intervals import censoring_kind
 from marginwood.losses import LOSSES, hinge_loss
-from marginwood.metrics import get_scorer, interval_concordance_index, interval_coverage, interval_log_loss
+from marginwood.metrics import (
+    get_scorer,
+    interval_concordance_index,
+    interval_coverage,
+    interval_log_loss,
+)
 from marginwood.report import _content as content_module
 from marginwood.report import _trees as trees_module
 from marginwood.report import _tuning as tuning_module
@@ -77,7 +82,9 @@ def numbers(column):
 
 def content_of(page):
     """The content of a page, as a browser finds it."""
-    (text,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', page, re.DOTALL)
+    (text,) = re.findall(
+        r'<script type="application/json" id="content">(.*?)</script>', page, re.DOTALL
+    )
     return json.loads(text, parse_constant=lambda token: pytest.fail(f"{token} is no JSON"))
 
 
@@ -86,7 +93,11 @@ def walk(table, values, row):
     path, at = [table["id"][0]], 0
     while table["left"][at] >= 0:
         value = float(values[str(table["feature"][at])][row])
-        is_left = bool(table["missing_left"][at]) if np.isnan(value) else value <= float(table["threshold"][at])
+        is_left = (
+            bool(table["missing_left"][at])
+            if np.isnan(value)
+            else value <= float(table["threshold"][at])
+        )
         at = table["left"][at] if is_left else table["right"][at]
         path.append(table["id"][at])
     return path, float(table["value"][at])
@@ -102,7 +113,9 @@ def test_scores_of_every_model_are_those_of_the_metrics(fitted, name):
     assert content["scores"]["mae"][0] == interval_mean_absolute_error(Y_NEW, prediction)
     assert content["scores"]["inside"][0] == interval_accuracy(Y_NEW, prediction)
     assert numbers(content["rows"]["prediction"]).tolist() == prediction.tolist()
-    assert np.array_equal(np.column_stack([numbers(content["rows"][end]) for end in ("lower", "upper")]), Y_NEW)
+    assert np.array_equal(
+        np.column_stack([numbers(content["rows"][end]) for end in ("lower", "upper")]), Y_NEW
+    )
 
 
 def test_rows_show_the_ends_that_were_meant_and_which_belong_to_them(fitted):
@@ -131,13 +144,18 @@ def test_rows_walk_through_the_table_as_through_the_tree(fitted, name):
 def test_trees_of_an_ensemble_give_its_predictions_and_the_end_of_its_curve(fitted, name):
     model, content = fitted[name], describe(fitted[name], X_NEW, Y_NEW)
     assert content["n_trees"] == len(content["trees"]) == len(model.estimators_)
-    values = [[walk(table, content["rows"]["values"], row)[1] for row in range(90)] for table in content["trees"]]
+    values = [
+        [walk(table, content["rows"]["values"], row)[1] for row in range(90)]
+        for table in content["trees"]
+    ]
     combine = {"forest": np.mean, "median forest": np.median, "boosting": np.sum}[name]
     first = model.init_ if name == "boosting" else 0.0
     np.testing.assert_allclose(first + combine(values, axis=0), model.predict(X_NEW))
     line = content["curves"][0]["lines"][0]
     assert line["x"][-1] == len(model.estimators_)
-    np.testing.assert_allclose(line["y"][-1], interval_mean_squared_error(Y_NEW, model.predict(X_NEW)))
+    np.testing.assert_allclose(
+        line["y"][-1], interval_mean_squared_error(Y_NEW, model.predict(X_NEW))
+    )
 
 
 @pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["bare", "in a pipeline"])
@@ -152,17 +170,23 @@ def test_trees_of_an_ensemble_give_its_predictions_and_the_end_of_its_curve(fitt
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_cross_fitted_trees_have_the_curve_of_the_loss_that_they_share(inner, loss, steps, tmp_path):
+def test_cross_fitted_trees_have_the_curve_of_the_loss_that_they_share(
+    inner, loss, steps, tmp_path
+):
     model = make_pipeline(*steps, CrossFittedIntervalRegressor(inner, cv=3)).fit(X, Y)
     model = model if steps else model[-1]
     (curve,) = describe(model, X_NEW, Y_NEW)["curves"]
     assert curve["y"] == tuning_module.UNITS[loss]
-    np.testing.assert_allclose(curve["lines"][0]["y"][-1], hinge_loss(Y_NEW, model.predict(X_NEW), loss=loss).mean())
+    np.testing.assert_allclose(
+        curve["lines"][0]["y"][-1], hinge_loss(Y_NEW, model.predict(X_NEW), loss=loss).mean()
+    )
     write_report(model, X_NEW, Y_NEW, tmp_path / "page.html")
 
 
 def test_cross_fitted_trees_of_categories_make_a_report(tmp_path):
-    frame = pd.DataFrame({"x": X[:, 0], "side": pd.Categorical(np.where(X[:, 0] > 0, "right", "left"))})
+    frame = pd.DataFrame(
+        {"x": X[:, 0], "side": pd.Categorical(np.where(X[:, 0] > 0, "right", "left"))}
+    )
     model = CrossFittedIntervalRegressor(MaxMarginIntervalTree(max_depth=3)).fit(frame, Y)
     write_report(model, frame, Y, tmp_path / "page.html")
     assert describe(model, frame, Y)["n_trees"] == 0
@@ -174,12 +198,16 @@ def test_out_of_bag_errors_are_drawn_on_the_training_rows_only(fitted):
     assert names == ["these data"]
     _, oob = describe(forest, X, Y)["curves"][0]["lines"]
     known = ~np.isnan(forest.oob_prediction_)
-    np.testing.assert_allclose(oob["y"][-1], interval_mean_squared_error(Y[known], forest.oob_prediction_[known]))
+    np.testing.assert_allclose(
+        oob["y"][-1], interval_mean_squared_error(Y[known], forest.oob_prediction_[known])
+    )
 
 
 def test_boosting_shows_what_it_scored_while_it_trained(fitted):
     model = fitted["boosting"]
-    lines = {line["name"]: line["y"] for line in describe(model, X_NEW, Y_NEW)["curves"][0]["lines"]}
+    lines = {
+        line["name"]: line["y"] for line in describe(model, X_NEW, Y_NEW)["curves"][0]["lines"]
+    }
     assert lines["training, with margin"] == model.train_score_.tolist()
     assert lines["validation, with margin"] == model.validation_score_.tolist()
 
@@ -193,10 +221,19 @@ def test_the_surface_holds_the_chosen_candidate_and_true_scores(fitted):
     assert float(part["level"][row][column]) == model.best_params_["ccp_alpha"]
     assert part["error"][row][column] == -model.best_score_
     results = model.cv_results_
-    known = set(zip(results["param_ccp_alpha"], -results["mean_test_score"], results["n_leaves"], strict=True))
+    known = set(
+        zip(
+            results["param_ccp_alpha"],
+            -results["mean_test_score"],
+            results["n_leaves"],
+            strict=True,
+        )
+    )
     for part in surface["losses"]:
         for cells in zip(part["level"], part["error"], part["leaves"], strict=True):
-            assert {(float(alpha), error, leaves) for alpha, error, leaves in zip(*cells, strict=True)} <= known
+            assert {
+                (float(alpha), error, leaves) for alpha, error, leaves in zip(*cells, strict=True)
+            } <= known
 
 
 def test_a_search_that_knows_only_the_root_has_neither_surface_nor_curve():
@@ -219,22 +256,34 @@ def test_the_curve_of_a_pruned_tree_runs_over_the_leaves_of_the_chosen_path(fitt
     (line,) = curve["lines"]
     assert line["x"] == results["n_leaves"][chosen].tolist()
     assert line["y"] == (-results["mean_test_score"][chosen]).tolist()
-    assert (curve["x"], curve["chosen"], line["name"]) == ("leaves", results["n_leaves"][best], "mean over 3 folds")
+    assert (curve["x"], curve["chosen"], line["name"]) == (
+        "leaves",
+        results["n_leaves"][best],
+        "mean over 3 folds",
+    )
 
 
 def grid_search(model, grid):
     """A search of scikit-learn, whose table has the shape of every search."""
-    search = GridSearchCV(model, grid, scoring=get_scorer("neg_interval_mean_squared_error"), cv=2).fit(X, Y)
+    search = GridSearchCV(
+        model, grid, scoring=get_scorer("neg_interval_mean_squared_error"), cv=2
+    ).fit(X, Y)
     search.scoring = "neg_interval_mean_squared_error"  # it takes scorers of others as objects only
     return search
 
 
 def test_the_curve_of_a_search_runs_over_the_parameter_with_most_values():
-    search = grid_search(L1IntervalRegression(), {"alpha": np.geomspace(1e-3, 1, 7), "margin": [0.0, 0.3]})
+    search = grid_search(
+        L1IntervalRegression(), {"alpha": np.geomspace(1e-3, 1, 7), "margin": [0.0, 0.3]}
+    )
     (curve,) = describe(search, X, Y)["curves"]
     results, chosen = search.cv_results_, search.best_params_
     rows = np.flatnonzero(np.asarray(results["param_margin"] == chosen["margin"]))
-    assert (curve["x"], curve["y"], curve["log_x"]) == ("alpha", "interval mean squared error", True)
+    assert (curve["x"], curve["y"], curve["log_x"]) == (
+        "alpha",
+        "interval mean squared error",
+        True,
+    )
     assert curve["lines"][0]["x"] == [results["param_alpha"][row] for row in rows]
     assert curve["lines"][0]["y"] == (-results["mean_test_score"][rows]).tolist()
     assert curve["chosen"] == chosen["alpha"]
@@ -249,9 +298,13 @@ def test_a_search_over_stages_has_both_curves_and_a_surface_of_the_chosen_grid()
     (part,) = surface["losses"]
     assert (surface["level"], part["loss"], part["margins"]) == ("n_estimators", "", [0.0, 0.2])
     results = search.cv_results_
-    rows = np.flatnonzero(np.asarray(results["param_max_depth"] == search.best_params_["max_depth"]))
+    rows = np.flatnonzero(
+        np.asarray(results["param_max_depth"] == search.best_params_["max_depth"])
+    )
     assert part["error"] == (-results["mean_test_score"][rows]).reshape(2, 8).tolist()
-    assert part["error"][surface["chosen"]["row"]][surface["chosen"]["column"]] == -search.best_score_
+    assert (
+        part["error"][surface["chosen"]["row"]][surface["chosen"]["column"]] == -search.best_score_
+    )
     assert "leaves" not in part
     assert tried["names"] == ["margin", "max_depth", "n_estimators"]
     assert len(tried["rows"]) == 4  # the best number of stages for every margin and depth
@@ -266,10 +319,14 @@ def test_candidates_of_a_grid_are_listed_from_the_chosen_one_on(monkeypatch):
     tried, results = content["candidates"], search.cv_results_
     assert content["surface"] is None
     assert tried["names"] == ["margin", "max_features"]
-    assert tried["rows"][0] == [f"{search.best_params_['margin']:g}", str(search.best_params_["max_features"])]
+    assert tried["rows"][0] == [
+        f"{search.best_params_['margin']:g}",
+        str(search.best_params_["max_features"]),
+    ]
     assert tried["errors"][0] == -search.best_score_
     best = [
-        -results["mean_test_score"][np.asarray(results["param_max_features"] == name)].max() for name in ("sqrt", None)
+        -results["mean_test_score"][np.asarray(results["param_max_features"] == name)].max()
+        for name in ("sqrt", None)
     ]
     assert tried["errors"] == sorted(best)
     monkeypatch.setattr(tuning_module, "N_CANDIDATES", 1)
@@ -301,7 +358,8 @@ def test_errors_by_kind_add_up_to_all(fitted):
     content = describe(fitted["tree"], X_NEW, y)
     kinds = censoring_kind(y)
     assert {kind["kind"]: kind["rows"] for kind in content["kinds"]} == {
-        kind: int((kinds == kind).sum()) for kind in ("uncensored", "left", "right", "interval", "uninformative")
+        kind: int((kinds == kind).sum())
+        for kind in ("uncensored", "left", "right", "interval", "uninformative")
     }
     total = sum(kind["rows"] * kind["mse"] for kind in content["kinds"])
     np.testing.assert_allclose(total / 90, content["scores"]["mse"][0])
@@ -321,7 +379,12 @@ def test_uninformative_rows_one_sided_leaves_and_unused_features_are_warned_of()
     assert "splits on 1 of 2 features" in found
     assert "as many" not in found
     assert "trained on 3 rows, as many" in warnings_of(tree, X, y)
-    assert warnings_of(MaxMarginIntervalTree().fit(X[:, :1], [(0, 1), (5, 6), (5, 6)]), X[:2, :1], [(0, 1)] * 2) == ""
+    assert (
+        warnings_of(
+            MaxMarginIntervalTree().fit(X[:, :1], [(0, 1), (5, 6), (5, 6)]), X[:2, :1], [(0, 1)] * 2
+        )
+        == ""
+    )
 
 
 def test_a_forest_on_its_own_rows_shows_what_it_scores_out_of_bag():
@@ -330,7 +393,9 @@ def test_a_forest_on_its_own_rows_shows_what_it_scores_out_of_bag():
     error = interval_mean_squared_error(Y[known], forest.oob_prediction_[known])
     found = warnings_of(forest, X, Y)
     assert "trained on these intervals" in found
-    assert f"Out of bag, by the trees that did not draw a row, D2 is {forest.oob_score_:.4g}" in found
+    assert (
+        f"Out of bag, by the trees that did not draw a row, D2 is {forest.oob_score_:.4g}" in found
+    )
     assert f"the interval MSE {error:.4g}." in found
     assert "trained on" not in warnings_of(forest, X_NEW, Y_NEW)
     whole = MaxMarginIntervalForest(3, bootstrap=False, random_state=0).fit(X, Y)
@@ -349,14 +414,19 @@ def test_early_and_late_predictions_are_warned_of_where_rows_are_open_and_the_re
     tree = MaxMarginIntervalTree(max_depth=2)
     found = warnings_of(tree.fit(X, times), X, times)
     assert "50% of the rows are open above." in found
-    assert "too low (early). DistributionalIntervalRegressor around it (--distribution on the command line)" in found
+    assert (
+        "too low (early). DistributionalIntervalRegressor around it (--distribution on the command line)"
+        in found
+    )
     mirrored = -times[:, ::-1]
     assert "50% of the rows are open below." in warnings_of(tree.fit(X, mirrored), X, mirrored)
     seldom = from_events(np.exp(X[:, 0] / 5), np.arange(150) % 5 > 0)
     assert "are open" not in warnings_of(tree.fit(X, seldom), X, seldom)
     medians = DistributionalIntervalRegressor(tree, cv=2)
     assert "are open" not in warnings_of(medians.fit(X, times), X, times)
-    assert "are open" not in warnings_of(TransformedIntervalRegressor(medians, func="log").fit(X, times), X, times)
+    assert "are open" not in warnings_of(
+        TransformedIntervalRegressor(medians, func="log").fit(X, times), X, times
+    )
 
 
 def test_the_curves_of_rows_are_the_predicted_survival_functions(fitted):
@@ -367,17 +437,32 @@ def test_the_curves_of_rows_are_the_predicted_survival_functions(fitted):
     estimate = content["survival"]["all"]
     between = (np.array(estimate["times"][:-1]) + estimate["times"][1:]) / 2
     everyone = turnbull(Y_NEW)
-    np.testing.assert_allclose(estimate["least"][:-1], everyone.sf(between, bound="lower"), atol=5e-5)
-    np.testing.assert_allclose(estimate["greatest"][:-1], everyone.sf(between, bound="upper"), atol=5e-5)
+    np.testing.assert_allclose(
+        estimate["least"][:-1], everyone.sf(between, bound="lower"), atol=5e-5
+    )
+    np.testing.assert_allclose(
+        estimate["greatest"][:-1], everyone.sf(between, bound="upper"), atol=5e-5
+    )
     assert describe(fitted["tree"], X_NEW, Y_NEW)["survival"] is None
 
 
 def test_scores_of_the_ranking_are_there_for_all_models_and_those_of_distributions_for_some(fitted):
     content = describe(fitted["linear"], X_NEW, Y_NEW)["more_scores"]
-    assert [score["name"] for score in content["scores"]] == ["concordance index", "target-interval AUC"]
+    assert [score["name"] for score in content["scores"]] == [
+        "concordance index",
+        "target-interval AUC",
+    ]
     expected = interval_concordance_index(Y_NEW, fitted["linear"].predict(X_NEW))
-    assert content["scores"][0] == {"name": "concordance index", "model": expected, "constant": 0.5, "reason": ""}
-    scores = {score["name"]: score for score in describe(fitted["forest"], X_NEW, Y_NEW)["more_scores"]["scores"]}
+    assert content["scores"][0] == {
+        "name": "concordance index",
+        "model": expected,
+        "constant": 0.5,
+        "reason": "",
+    }
+    scores = {
+        score["name"]: score
+        for score in describe(fitted["forest"], X_NEW, Y_NEW)["more_scores"]["scores"]
+    }
     expected = interval_log_loss(Y_NEW, fitted["forest"].predict_distribution(X_NEW))
     assert scores["log loss"]["model"] == expected
     assert len(scores) == 6
@@ -389,7 +474,9 @@ def test_distributions_of_many_rows_are_scored_on_evenly_spaced_ones(fitted, mon
     spaced = np.linspace(0, 89, 20).round().astype(int)
     scores = {score["name"]: score["model"] for score in content["more_scores"]["scores"]}
     assert content["more_scores"]["n_rows"] == 20
-    expected = interval_log_loss(Y_NEW[spaced], fitted["forest"].predict_distribution(X_NEW[spaced]))
+    expected = interval_log_loss(
+        Y_NEW[spaced], fitted["forest"].predict_distribution(X_NEW[spaced])
+    )
     np.testing.assert_allclose(scores["log loss"], expected)
     assert len(content["survival"]["rows"]) == len(content["rows"]["row"]) > 20
 
@@ -402,8 +489,12 @@ def test_every_leaf_has_the_curve_of_its_rows(fitted):
     for leaf, steps in content["leaf_curves"].items():
         estimate = turnbull(Y_NEW[leaves == int(leaf)])
         between = (np.array(steps["times"][:-1]) + steps["times"][1:]) / 2
-        np.testing.assert_allclose(steps["least"][:-1], estimate.sf(between, bound="lower"), atol=5e-5)
-        np.testing.assert_allclose(steps["greatest"][:-1], estimate.sf(between, bound="upper"), atol=5e-5)
+        np.testing.assert_allclose(
+            steps["least"][:-1], estimate.sf(between, bound="lower"), atol=5e-5
+        )
+        np.testing.assert_allclose(
+            steps["greatest"][:-1], estimate.sf(between, bound="upper"), atol=5e-5
+        )
     assert describe(fitted["forest"], X_NEW, Y_NEW)["leaf_curves"] == {}
 
 
@@ -446,7 +537,8 @@ def test_nan_and_infinities_everywhere_give_valid_json_and_the_right_paths():
     content = content_of(render(describe(tree, X, y) | {"title": ""}))
     for row in range(80):
         assert (
-            walk(content["trees"][0], content["rows"]["values"], row)[0] == tree.decision_path(X)[row].indices.tolist()
+            walk(content["trees"][0], content["rows"]["values"], row)[0]
+            == tree.decision_path(X)[row].indices.tolist()
         )
 
 
@@ -490,7 +582,10 @@ def test_too_many_trees_and_too_large_a_tree_are_cut_and_said_so(fitted, monkeyp
     assert len(table["id"]) <= 6
     assert f"top {len(table['id'])} of the {tree.tree_.node_count} nodes" in warnings_of(tree, X, Y)
     for row in range(150):
-        path, full = walk(table, content["rows"]["values"], row)[0], tree.decision_path(X)[row].indices.tolist()
+        path, full = (
+            walk(table, content["rows"]["values"], row)[0],
+            tree.decision_path(X)[row].indices.tolist(),
+        )
         assert path == full[: len(path)]
 
 
@@ -523,7 +618,9 @@ def test_names_reach_the_page_as_they_are_and_never_as_markup(names, title):
 
 def test_names_that_look_like_numbers_stay_names():
     frame = pd.DataFrame(X, columns=["NaN", "Infinity", "<script>"])
-    content = content_of(render(describe(MaxMarginIntervalTree().fit(frame, Y), frame, Y) | {"title": "-Infinity"}))
+    content = content_of(
+        render(describe(MaxMarginIntervalTree().fit(frame, Y), frame, Y) | {"title": "-Infinity"})
+    )
     assert content["features"] == ["NaN", "Infinity", "<script>"]
 
 
@@ -594,7 +691,11 @@ def test_features_with_categories_that_a_model_encodes_inside_are_counted(wrappe
 
 def test_a_frame_is_taken_without_warnings():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    for model in (MaxMarginIntervalTree(), MaxMarginIntervalForest(3), MaxMarginIntervalBoosting(3)):
+    for model in (
+        MaxMarginIntervalTree(),
+        MaxMarginIntervalForest(3),
+        MaxMarginIntervalBoosting(3),
+    ):
         assert describe(model.fit(frame, Y), frame, Y)["features"] == ["a", "b", "c"]
 
 
@@ -627,9 +728,9 @@ def test_a_report_on_a_pipeline_shows_the_features_that_its_steps_make(model, tm
 
 def test_ranges_are_those_of_the_model_and_counted_on_all_rows(monkeypatch):
     monkeypatch.setattr(content_module, "MAX_ROWS", 20)
-    model = ConformalIntervalRegressor(MaxMarginIntervalForest(20, random_state=0), mode="meets", method="oob").fit(
-        X, Y
-    )
+    model = ConformalIntervalRegressor(
+        MaxMarginIntervalForest(20, random_state=0), mode="meets", method="oob"
+    ).fit(X, Y)
     content = describe(model, X_NEW, Y_NEW)
     ranges, kept = model.predict_interval(X_NEW), content["rows"]["row"]
     assert len(kept) < len(X_NEW)
@@ -651,7 +752,9 @@ def test_rows_have_names_one_each(fitted):
         TransformedIntervalRegressor(MaxMarginIntervalForest(5, random_state=0), func="arcsinh"),
         TransformedIntervalRegressor(MaxMarginIntervalTree(max_depth=2), func="arcsinh"),
         DistributionalIntervalRegressor(MaxMarginIntervalTree(max_depth=2)),
-        ConformalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), mode="meets", random_state=0),
+        ConformalIntervalRegressor(
+            MaxMarginIntervalTree(max_depth=2), mode="meets", random_state=0
+        ),
     ],
     ids=lambda model: type(model).__name__,
 )

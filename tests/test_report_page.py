@@ -59,7 +59,9 @@ X_NEW, Y_NEW = make_data(120, 1)
 def models():
     return {
         "tree": MaxMarginIntervalTreeCV(losses=LOSSES, n_margins=6, cv=3).fit(X, Y),
-        "patients": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(X.set_axis(PLAIN_NAMES, axis=1), Y),
+        "patients": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(
+            X.set_axis(PLAIN_NAMES, axis=1), Y
+        ),
         "small": MaxMarginIntervalTree(max_leaf_nodes=6).fit(X, Y),
         "forest": MaxMarginIntervalForest(6, random_state=0).fit(X, Y),
         "ranges": ConformalIntervalRegressor(
@@ -79,7 +81,9 @@ def browser():
     if path is None:
         pytest.skip(f"no browser found; looked for {', '.join(BROWSERS)}")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=1000 * PATIENCE)
+        browser = playwright.chromium.launch(
+            executable_path=path, args=ARGUMENTS, timeout=1000 * PATIENCE
+        )
         yield browser
         browser.close()
 
@@ -101,14 +105,22 @@ def open_page(browser, folder):
     contexts, troubles = [], []
 
     def open_report(name, *, width=1280, height=900, **options):
-        context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, reduced_motion="reduce", **options
+        )
         context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         address = (folder / f"{name}.html").as_uri()
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: request.url != address and troubles.append(f"request: {request.url}"))
+        page.on(
+            "dialog",
+            lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()),
+        )
+        page.on(
+            "request",
+            lambda request: request.url != address and troubles.append(f"request: {request.url}"),
+        )
         page.goto(address)
         contexts.append(context)
         return page
@@ -126,7 +138,9 @@ def keep_picture(page, name, **options):
 
 def ids(page, selector):
     """Numbers of the nodes that a selector finds."""
-    return sorted(page.eval_on_selector_all(selector, "cards => cards.map(card => Number(card.dataset.node))"))
+    return sorted(
+        page.eval_on_selector_all(selector, "cards => cards.map(card => Number(card.dataset.node))")
+    )
 
 
 def path_of(model, row):
@@ -170,8 +184,16 @@ def test_pointing_at_a_node_shows_its_rule_and_the_intervals_in_it(open_page, mo
     assert f"Intervals of {n_rows} rows of these data" in details.inner_text()
     assert details.locator(".strip path.inside").get_attribute("d")
     rules = details.locator(".rule li").all_inner_texts()
-    used = {NAMES[tree.feature[node]] for node in path_of(models["small"], 0)[:-1] if tree.feature[node] >= 0}
-    assert len(rules) == len({name for name in used if any(name in rule for rule in rules)}) == len(used)
+    used = {
+        NAMES[tree.feature[node]]
+        for node in path_of(models["small"], 0)[:-1]
+        if tree.feature[node] >= 0
+    }
+    assert (
+        len(rules)
+        == len({name for name in used if any(name in rule for rule in rules)})
+        == len(used)
+    )
     page.locator("h1").hover()
     assert "node 0" in details.inner_text()
     assert "All rows." in details.inner_text()
@@ -274,7 +296,9 @@ def test_the_path_of_a_row_is_the_decision_path(open_page, models, row):
     features = [PLAIN_NAMES[model.tree_.feature[node]] for node in path[:-1]]
     assert len(steps) == len(features)
     assert all(step.startswith(f"{name} = ") for step, name in zip(steps, features, strict=True))
-    assert ("= missing goes with" in shown) == X_NEW.set_axis(PLAIN_NAMES, axis=1).loc[row, features].isna().any()
+    assert ("= missing goes with" in shown) == X_NEW.set_axis(PLAIN_NAMES, axis=1).loc[
+        row, features
+    ].isna().any()
     if row == 0:
         keep_picture(page, "path")  # the README's
     page.fill("#row-number", "")
@@ -285,7 +309,9 @@ def test_a_row_that_is_not_there_is_named(open_page):
     page = open_page("tree")
     for text in ("120", "-1", "1.5"):
         page.fill("#row-number", text)
-        assert f"There is no row {text}; rows are counted from 0 to 119" in page.inner_text("#tree-status")
+        assert f"There is no row {text}; rows are counted from 0 to 119" in page.inner_text(
+            "#tree-status"
+        )
 
 
 def test_a_row_of_the_chart_or_of_the_largest_errors_is_followed(open_page, models):
@@ -350,7 +376,9 @@ def test_the_keyboard_alone_walks_searches_and_follows(open_page, models):
     page.keyboard.press("Enter")
     last = int(np.lexsort((np.arange(120), models["tree"].predict(X_NEW)))[-1])
     assert page.input_value("#row-number") == str(last)
-    assert page.get_attribute("#prediction-chart", "aria-valuetext").startswith(f"Row {last}: predicted")
+    assert page.get_attribute("#prediction-chart", "aria-valuetext").startswith(
+        f"Row {last}: predicted"
+    )
 
 
 def scale_of(page):
@@ -368,7 +396,8 @@ def test_the_tree_is_zoomed_by_buttons_keys_and_wheel(open_page):
     page.locator("#tree-view").hover(position={"x": 20, "y": 20})
     page.mouse.wheel(0, -200)
     page.wait_for_function(
-        "before => d3.zoomTransform(document.getElementById('tree-view')).k > before", arg=scales[-1]
+        "before => d3.zoomTransform(document.getElementById('tree-view')).k > before",
+        arg=scales[-1],
     )
     scales.append(scale_of(page))
     assert scales == sorted(set(scales))
@@ -444,7 +473,9 @@ def test_a_search_over_stages_shows_both_curves_a_surface_and_the_grid(open_page
     )
     assert f"{search.best_score_:.4g}" in caption
     chosen = page.locator("#candidates tr.chosen td").all_inner_texts()
-    assert chosen[:-1] == [f"{search.best_params_[name]:g}" for name in ("margin", "max_depth", "n_estimators")]
+    assert chosen[:-1] == [
+        f"{search.best_params_[name]:g}" for name in ("margin", "max_depth", "n_estimators")
+    ]
     assert page.locator("#candidates tbody tr").count() == 6
     keep_picture(page, "stages", full_page=True)
 
@@ -461,7 +492,8 @@ def test_a_phone_needs_no_sideways_scrolling(open_page, name):
 
 @pytest.mark.parametrize("unit", [1e5, 1e100])
 @pytest.mark.parametrize(
-    "model", [MaxMarginIntervalTreeCV(cv=3, n_margins=3), MaxMarginIntervalForest(2, random_state=0)]
+    "model",
+    [MaxMarginIntervalTreeCV(cv=3, n_margins=3), MaxMarginIntervalForest(2, random_state=0)],
 )
 def test_numbers_beside_a_chart_are_not_cut_off(open_page, folder, model, unit):
     write_report(model.fit(X, -unit * np.abs(Y[:, 0].clip(-9, 9))), X, Y, folder / "large.html")
@@ -470,7 +502,12 @@ def test_numbers_beside_a_chart_are_not_cut_off(open_page, folder, model, unit):
         const [text, chart] = [label, label.ownerSVGElement].map(part => part.getBoundingClientRect());
         return text.left < chart.left || text.right > chart.right;
     }).map(label => label.textContent)"""
-    assert page.locator("#predictions .axis text, #curve .axis text, #surfaces .axis text").evaluate_all(cut) == []
+    assert (
+        page.locator(
+            "#predictions .axis text, #curve .axis text, #surfaces .axis text"
+        ).evaluate_all(cut)
+        == []
+    )
 
 
 def test_dark_and_light_have_colours_of_their_own_and_paper_is_light(open_page):
@@ -550,7 +587,10 @@ def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words(open_
     assert page.text_content("[data-node='0']").count("is present") == 1
     assert "∞" not in page.inner_text("#tree")
     assert page.locator("#tree-view text").all_text_contents()[:2] == ["yes", "no"]
-    for row, step, rule in [(4, "x[0] = missing", "x[0] is missing"), (2, "x[0] = 2, present", "x[0] > 1.5")]:
+    for row, step, rule in [
+        (4, "x[0] = missing", "x[0] is missing"),
+        (2, "x[0] = 2, present", "x[0] > 1.5"),
+    ]:
         page.fill("#row-number", str(row))
         assert page.locator("#sample-path li").all_inner_texts()[0] == step
         leaf = int(tree.apply(X)[row])
@@ -559,12 +599,20 @@ def test_a_split_that_parts_missing_values_from_all_others_is_put_in_words(open_
 
 
 def test_categories_are_shown_by_their_labels_and_counted(open_page, folder):
-    X = pd.DataFrame({"tgrade": pd.Categorical(["I", "I", "II", "II", "III", "III", "III", "III", "III"])})
+    X = pd.DataFrame(
+        {"tgrade": pd.Categorical(["I", "I", "II", "II", "III", "III", "III", "III", "III"])}
+    )
     y = [1.0, 1, 1, 1, 9, 9, 9, 9, 9]
     write_report(MaxMarginIntervalTree().fit(X, y), X, y, folder / "grades.html")
     page = open_page("grades")
     assert "tgrade in {I, II}" in page.inner_text("#details")
-    assert page.locator("#data tbody td").all_text_contents() == ["tgrade", "3 categories", "", "0", ""]
+    assert page.locator("#data tbody td").all_text_contents() == [
+        "tgrade",
+        "3 categories",
+        "",
+        "0",
+        "",
+    ]
 
 
 def test_ranges_are_drawn_and_rows_are_called_by_their_names(open_page):
@@ -574,7 +622,8 @@ def test_ranges_are_drawn_and_rows_are_called_by_their_names(open_page):
     page.locator("#prediction-chart").focus()
     page.keyboard.press("Home")
     assert re.match(
-        r"Row (\d+) \(<b>\1</b>\): predicted \S+, range \[", page.locator("#prediction-caption").text_content()
+        r"Row (\d+) \(<b>\1</b>\): predicted \S+, range \[",
+        page.locator("#prediction-caption").text_content(),
     )
     assert page.locator("#worst button, #worst td").first.text_content().endswith("</b>)")
     assert open_page("small").locator("#range-key").is_hidden()

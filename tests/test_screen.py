@@ -24,7 +24,9 @@ def screened(problem, scratch, stretch, share):
     path, points, loss, best, full = open_column(problem, scratch, stretch)
     order = problem.orders[0]
     room = scratch.screen
-    distances = screen.fill(room, order, path.start, path.stop, scratch.samples, points, loss, full, best.value)
+    distances = screen.fill(
+        room, order, path.start, path.stop, scratch.samples, points, loss, full, best.value
+    )
     return best.cost, screen.screen(room, order, path, loss, distances, share * best.cost)
 
 
@@ -38,7 +40,9 @@ class Screened(NamedTuple):
 
 
 def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_leaf=1):
-    problem, scratch, stretch, _, unit = make_column(column, y, weights, loss, missing_left, min_samples_leaf)
+    problem, scratch, stretch, _, unit = make_column(
+        column, y, weights, loss, missing_left, min_samples_leaf
+    )
     scratch.screen.bounds[:] = -inf  # of another feature
     cost, path = screened(problem, scratch, stretch, share)
     return Screened(unit * cost, path, unit * scratch.screen.bounds, unit * scratch.screen.totals)
@@ -46,15 +50,22 @@ def screen_column(column, y, weights, loss, share, missing_left=0, min_samples_l
 
 def prices(column, y, weights, loss):
     """How many rows go left and the price, for every split of a column without missing values."""
-    limits = [reference.limits_of(*ends, 0.0, weight) for ends, weight in zip(y, weights, strict=True)]
+    limits = [
+        reference.limits_of(*ends, 0.0, weight) for ends, weight in zip(y, weights, strict=True)
+    ]
     for _, _, goes_left in reference.rules(column):
-        sides = [[limit for row in np.flatnonzero(rows) for limit in limits[row]] for rows in (goes_left, ~goes_left)]
+        sides = [
+            [limit for row in np.flatnonzero(rows) for limit in limits[row]]
+            for rows in (goes_left, ~goes_left)
+        ]
         yield int(goes_left.sum()), float(sum(reference.minimum(side, loss).cost for side in sides))
 
 
 @given(st.data(), informative_intervals(min_size=2, max_size=10), losses, st.floats(0.0, 1.0))
 def test_no_split_below_the_price_is_screened_out(data, y, loss, share):
-    column = np.array(data.draw(st.lists(st.integers(0, 6), min_size=len(y), max_size=len(y))), dtype=float)
+    column = np.array(
+        data.draw(st.lists(st.integers(0, 6), min_size=len(y), max_size=len(y))), dtype=float
+    )
     weights = data.draw(count_weights(len(y)))
     weights = np.ones(len(y)) if weights is None else np.maximum(weights, 1.0)
     found = screen_column(column, y, weights, loss, share)
@@ -69,13 +80,24 @@ def test_no_split_below_the_price_is_screened_out(data, y, loss, share):
 def test_the_bounds_of_many_splits_are_never_above_their_prices_and_among_noise_close(loss, shape):
     rng = np.random.default_rng(5)
     column, weights = rng.permutation(400).astype(float), rng.uniform(0.5, 2.0, 400)
-    y = rng.normal(size=(400, 1)) + (column[:, None] > 250 if shape == "signal" else 0) + np.array([-0.2, 0.2])
+    y = (
+        rng.normal(size=(400, 1))
+        + (column[:, None] > 250 if shape == "signal" else 0)
+        + np.array([-0.2, 0.2])
+    )
     y[rng.random(400) < 0.3, 0] = -inf
     y[rng.random(400) < (0.9 if shape == "one-sided" else 0.2), 1] = inf
     values = np.unique(y[np.isfinite(y)])
-    values = np.union1d(values, np.linspace(values[0], values[-1], 2000)) if loss == "squared_hinge" else values
+    values = (
+        np.union1d(values, np.linspace(values[0], values[-1], 2000))
+        if loss == "squared_hinge"
+        else values
+    )
     order = np.argsort(column)
-    lefts = np.cumsum(weights[order] * np.array([hinge_loss(y[order], value, loss=loss) for value in values]), axis=1)
+    lefts = np.cumsum(
+        weights[order] * np.array([hinge_loss(y[order], value, loss=loss) for value in values]),
+        axis=1,
+    )
     true = (lefts.min(axis=0) + (lefts[:, -1:] - lefts).min(axis=0))[:-1]
     found = screen_column(column, y, weights, loss, 1.0)
     assert np.all(found.bounds[1:] <= true * (1 + 1e-9))
@@ -124,7 +146,11 @@ def test_screening_with_weights_that_round_finds_the_best_split_of_every_node(lo
         rows = path[:, node]
         if rows.sum() <= 12:
             children = tree.tree_.children_left[node], tree.tree_.children_right[node]
-            splits = (price for column in X[rows].T for _, price in prices(column, y[rows], weights[rows], loss))
+            splits = (
+                price
+                for column in X[rows].T
+                for _, price in prices(column, y[rows], weights[rows], loss)
+            )
             assert tree.tree_.impurity[list(children)].sum() == pytest.approx(min(splits), abs=1e-9)
 
 

@@ -46,17 +46,33 @@ from marginwood.metrics import get_scorer, interval_mean_absolute_error, interva
 SEARCHES = {
     "tree": MaxMarginIntervalTreeCV(n_margins=2, anchors=[0.0, 2.0], max_depth=3, cv=3),
     "forest": MaxMarginIntervalForestCV(
-        6, losses="squared_hinge", n_margins=2, grid={"min_samples_leaf": [1, 5]}, cv=3, random_state=0
+        6,
+        losses="squared_hinge",
+        n_margins=2,
+        grid={"min_samples_leaf": [1, 5]},
+        cv=3,
+        random_state=0,
     ),
     "out of bag": MaxMarginIntervalForestCV(
         12, losses="linear_hinge", n_margins=2, grid={"max_features": [1, 1.0]}, random_state=0
     ),
     "boosting": MaxMarginIntervalBoostingCV(
-        5, losses="squared_hinge", n_margins=2, grid={"max_depth": [1, 2]}, subsample=0.7, cv=3, random_state=0
+        5,
+        losses="squared_hinge",
+        n_margins=2,
+        grid={"max_depth": [1, 2]},
+        subsample=0.7,
+        cv=3,
+        random_state=0,
     ),
     "linear": L1IntervalRegressionCV(margins=[0.0, 0.2], n_alphas=6, tol=1e-12, cv=3),
     "kernel": KernelIntervalRegressionCV(
-        margins=[0.0, 0.2], length_scales=[1.0, 2.0], alphas=[1e-1, 1e-3, 1e-5], n_components=20, cv=3, random_state=0
+        margins=[0.0, 0.2],
+        length_scales=[1.0, 2.0],
+        alphas=[1e-1, 1e-3, 1e-5],
+        n_components=20,
+        cv=3,
+        random_state=0,
     ),
     "cart": IntervalCARTCV(margins=[0.0, 0.2], max_depth=4, cv=3, random_state=0),
     "transformation": TransformationTreeCV(
@@ -83,7 +99,9 @@ def make_problem(n=48):
 
 def parameters_of(search):
     """The parameters of every candidate, in the order of `cv_results_`."""
-    columns = {name: column for name, column in search.cv_results_.items() if name.startswith("param_")}
+    columns = {
+        name: column for name, column in search.cv_results_.items() if name.startswith("param_")
+    }
     n_candidates = len(search.cv_results_["mean_test_score"])
     return [
         {name.removeprefix("param_"): column[[idx]].tolist()[0] for name, column in columns.items()}
@@ -93,7 +111,9 @@ def parameters_of(search):
 
 def split_scores(search):
     """A row of scores per fold."""
-    return np.array([search.cv_results_[f"split{fold}_test_score"] for fold in range(search.n_splits_)])
+    return np.array(
+        [search.cv_results_[f"split{fold}_test_score"] for fold in range(search.n_splits_)]
+    )
 
 
 def assert_same_results(one, other):
@@ -132,12 +152,20 @@ def test_results_have_one_shape(name):
     n_candidates = len(results["mean_test_score"])
     assert n_candidates > 1
     assert all(len(column) == n_candidates for column in results.values())
-    np.testing.assert_allclose(results["mean_test_score"], split_scores(search).mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(results["std_test_score"], split_scores(search).std(axis=0), atol=1e-12)
+    np.testing.assert_allclose(
+        results["mean_test_score"], split_scores(search).mean(axis=0), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        results["std_test_score"], split_scores(search).std(axis=0), atol=1e-12
+    )
     assert results["rank_test_score"].dtype == np.int32
     assert results["rank_test_score"].min() == 1
     assert results["rank_test_score"][search.best_index_] == 1
-    assert search.best_score_ == results["mean_test_score"][search.best_index_] == results["mean_test_score"].max()
+    assert (
+        search.best_score_
+        == results["mean_test_score"][search.best_index_]
+        == results["mean_test_score"].max()
+    )
     assert search.best_params_ == parameters_of(search)[search.best_index_]
     assert search.best_params_.items() <= search.best_estimator_.get_params().items()
     assert search.n_splits_ == (1 if name == "out of bag" else 3)
@@ -147,7 +175,9 @@ def test_results_have_one_shape(name):
 
 
 @every_folded_search
-@pytest.mark.parametrize("scoring", ["neg_interval_mean_absolute_error", "interval_d2", looks_inside])
+@pytest.mark.parametrize(
+    "scoring", ["neg_interval_mean_absolute_error", "interval_d2", looks_inside]
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_are_those_of_a_literal_cross_validation(name, scoring, weighted):
     X, y = make_problem()
@@ -156,10 +186,14 @@ def test_scores_are_those_of_a_literal_cross_validation(name, scoring, weighted)
     scorer = get_scorer(scoring)
     for candidate, found in zip(parameters_of(search), split_scores(search).T, strict=True):
         model = clone(search.best_estimator_).set_params(**candidate)
-        for (train, test), score in zip(CensoringStratifiedKFold(3).split(X, y), found, strict=True):
+        for (train, test), score in zip(
+            CensoringStratifiedKFold(3).split(X, y), found, strict=True
+        ):
             model.fit(X[train], y[train], weight if weight is None else weight[train])
             part = {} if weight is None else {"sample_weight": weight[test]}
-            assert score == pytest.approx(scorer(model, X[test], y[test], **part), rel=1e-5, abs=1e-7)
+            assert score == pytest.approx(
+                scorer(model, X[test], y[test], **part), rel=1e-5, abs=1e-7
+            )
 
 
 @every_folded_search
@@ -167,22 +201,38 @@ def test_the_best_score_is_what_scikit_learn_says_of_the_best_estimator(name):
     X, y = make_problem()
     search = make_search(name).fit(X, y)
     scorer = get_scorer("neg_interval_mean_squared_error")
-    scores = cross_val_score(search.best_estimator_, X, y, cv=CensoringStratifiedKFold(3), scoring=scorer)
+    scores = cross_val_score(
+        search.best_estimator_, X, y, cv=CensoringStratifiedKFold(3), scoring=scorer
+    )
     assert search.best_score_ == pytest.approx(scores.mean(), rel=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("aggregation", ["mean", "median"])
-@pytest.mark.parametrize("scoring", ["neg_interval_mean_squared_error", "interval_concordance_index"])
-def test_out_of_bag_scores_are_those_of_a_plain_forest_of_the_same_seed(weighted, aggregation, scoring):
+@pytest.mark.parametrize(
+    "scoring", ["neg_interval_mean_squared_error", "interval_concordance_index"]
+)
+def test_out_of_bag_scores_are_those_of_a_plain_forest_of_the_same_seed(
+    weighted, aggregation, scoring
+):
     X, y = make_problem()
-    weight = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float) if weighted else None
-    search = make_search("out of bag", scoring=scoring, aggregation=aggregation, random_state=7).fit(X, y, weight)
+    weight = (
+        np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float) if weighted else None
+    )
+    search = make_search(
+        "out of bag", scoring=scoring, aggregation=aggregation, random_state=7
+    ).fit(X, y, weight)
     metric = get_scorer(scoring)._score_func
-    for candidate, found in zip(parameters_of(search), search.cv_results_["mean_test_score"], strict=True):
-        forest = MaxMarginIntervalForest(12, aggregation=aggregation, oob_score=True, random_state=7, **candidate)
+    for candidate, found in zip(
+        parameters_of(search), search.cv_results_["mean_test_score"], strict=True
+    ):
+        forest = MaxMarginIntervalForest(
+            12, aggregation=aggregation, oob_score=True, random_state=7, **candidate
+        )
         with np.errstate(all="raise"), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(marginwood._trees.forest, "warn", lambda _: None)  # rows that every tree drew
+            patch.setattr(
+                marginwood._trees.forest, "warn", lambda _: None
+            )  # rows that every tree drew
             forest.fit(X, y, weight)
         known = ~np.isnan(forest.oob_prediction_) & (True if weight is None else weight > 0)
         part = {} if weight is None else {"sample_weight": weight[known]}
@@ -211,7 +261,9 @@ def test_counts_and_shares_stay_apart():
 
 def test_candidates_of_a_forest_draw_the_same_rows():
     X, y = make_problem()
-    search = MaxMarginIntervalForestCV(4, losses="squared_hinge", margins=[0.0, 0.0, 0.0], max_features=None).fit(X, y)
+    search = MaxMarginIntervalForestCV(
+        4, losses="squared_hinge", margins=[0.0, 0.0, 0.0], max_features=None
+    ).fit(X, y)
     assert len(set(search.cv_results_["mean_test_score"])) == 1
 
 
@@ -219,7 +271,9 @@ def test_candidates_of_a_forest_draw_the_same_rows():
 def test_no_cv_is_five_stratified_folds_and_those_of_trees_are_dealt_out_three_times(name):
     X, y = make_problem()
     search = make_search(name, cv=None).fit(X, y)
-    folds = RepeatedCensoringStratifiedKFold(5, n_repeats=3, random_state=0) if name == "tree" else 5
+    folds = (
+        RepeatedCensoringStratifiedKFold(5, n_repeats=3, random_state=0) if name == "tree" else 5
+    )
     assert search.n_splits_ == (15 if name == "tree" else 5)
     assert_same_results(search, make_search(name, cv=folds).fit(X, y))
 
@@ -228,7 +282,9 @@ def test_with_groups_no_cv_of_trees_is_five_folds_of_groups():
     X, y = make_problem()
     groups = np.arange(len(y)) % 7
     search = make_search("tree", cv=None).fit(X, y, groups=groups)
-    assert_same_results(search, make_search("tree", cv=list(GroupKFold(5).split(X, y, groups))).fit(X, y))
+    assert_same_results(
+        search, make_search("tree", cv=list(GroupKFold(5).split(X, y, groups))).fit(X, y)
+    )
 
 
 @every_search
@@ -282,9 +338,13 @@ def test_targets_whose_squares_vanish_are_tuned_by_scores_without_squares(scorin
 @pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "kernel", "cart"])
 def test_a_random_state_that_is_used_up_gives_one_seed_to_all_candidates(name):
     X, y = make_problem()
-    one, other = (make_search(name, random_state=np.random.RandomState(5)).fit(X, y) for _ in range(2))
+    one, other = (
+        make_search(name, random_state=np.random.RandomState(5)).fit(X, y) for _ in range(2)
+    )
     assert_same_results(one, other)
-    assert_same_results(one, make_search(name, random_state=one.best_estimator_.random_state).fit(X, y))
+    assert_same_results(
+        one, make_search(name, random_state=one.best_estimator_.random_state).fit(X, y)
+    )
 
 
 @pytest.mark.parametrize("name", ["forest", "out of bag"])
@@ -295,19 +355,27 @@ def test_distributions_are_those_of_the_best_forest(name):
         search.predict_distribution(X)
     forest = search.fit(X, y).best_estimator_
     times = [-1.0, 0.0, 0.5]
-    np.testing.assert_array_equal(search.predict_distribution(X).sf(times), forest.predict_distribution(X).sf(times))
+    np.testing.assert_array_equal(
+        search.predict_distribution(X).sf(times), forest.predict_distribution(X).sf(times)
+    )
     np.testing.assert_array_equal(
         search.predict_survival_function(X, times), forest.predict_survival_function(X, times)
     )
-    np.testing.assert_array_equal(search.predict_quantile(X, [0.1, 0.5]), forest.predict_quantile(X, [0.1, 0.5]))
+    np.testing.assert_array_equal(
+        search.predict_quantile(X, [0.1, 0.5]), forest.predict_quantile(X, [0.1, 0.5])
+    )
     assert np.isfinite(get_scorer("neg_interval_log_loss")(search, X, y))
 
 
 @pytest.mark.parametrize("name", ["forest", "boosting"])
 def test_a_grid_takes_the_parameters_that_the_search_hands_on(name):
     X, y = make_problem()
-    search = make_search(name, grid={"anchor": np.array([0.0, 4.0]), "max_features": (None, "sqrt")}).fit(X, y)
-    candidates = {(candidate["anchor"], candidate["max_features"]) for candidate in parameters_of(search)}
+    search = make_search(
+        name, grid={"anchor": np.array([0.0, 4.0]), "max_features": (None, "sqrt")}
+    ).fit(X, y)
+    candidates = {
+        (candidate["anchor"], candidate["max_features"]) for candidate in parameters_of(search)
+    }
     assert candidates == {(0.0, None), (0.0, "sqrt"), (4.0, None), (4.0, "sqrt")}
     assert make_search(name, anchor=4.0, grid=None).fit(X, y).best_estimator_.anchor == 4.0
 
@@ -377,7 +445,9 @@ def test_names_of_columns_reach_the_best_estimator_and_its_trees(name, frame):
         ("neg_interval_mean_absolute_error", interval_mean_absolute_error),
     ],
 )
-def test_an_equal_scorer_of_the_user_is_as_fast_and_gives_the_same_bits(name, name_of_scorer, metric, monkeypatch):
+def test_an_equal_scorer_of_the_user_is_as_fast_and_gives_the_same_bits(
+    name, name_of_scorer, metric, monkeypatch
+):
     X, y = make_problem()
     calls = []
 
@@ -392,9 +462,13 @@ def test_an_equal_scorer_of_the_user_is_as_fast_and_gives_the_same_bits(name, na
     of_user = make_search(name, scoring=make_scorer(metric, greater_is_better=False)).fit(X, y)
     assert not calls
     assert_same_results(by_name, of_user)
-    by_function = make_search(name, scoring=lambda model, X, y: -metric(y, model.predict(X))).fit(X, y)
+    by_function = make_search(name, scoring=lambda model, X, y: -metric(y, model.predict(X))).fit(
+        X, y
+    )
     assert calls
-    np.testing.assert_allclose(by_function.cv_results_["mean_test_score"], by_name.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(
+        by_function.cv_results_["mean_test_score"], by_name.cv_results_["mean_test_score"]
+    )
 
 
 @every_search
@@ -417,7 +491,9 @@ def test_models_that_a_scorer_keeps_are_as_if_fitted_by_the_user(name):
 @every_search
 def test_a_scorer_that_does_not_return_a_number_is_refused(name):
     X, y = make_problem()
-    with pytest.raises(TypeError, match=r"scoring: expected a scorer that returns a number, got \{'mse': 1\}"):
+    with pytest.raises(
+        TypeError, match=r"scoring: expected a scorer that returns a number, got \{'mse': 1\}"
+    ):
         make_search(name, scoring=lambda *_: {"mse": 1}).fit(X, y)
 
 
@@ -443,7 +519,9 @@ def test_a_candidate_whose_score_is_not_a_number_ranks_last(name):
     scores = search.cv_results_["mean_test_score"]
     is_unknown = np.isnan(scores)
     assert 1 <= is_unknown.sum() < len(scores)
-    np.testing.assert_allclose(scores[~is_unknown], by_name.cv_results_["mean_test_score"][~is_unknown])
+    np.testing.assert_allclose(
+        scores[~is_unknown], by_name.cv_results_["mean_test_score"][~is_unknown]
+    )
     assert set(search.cv_results_["rank_test_score"][is_unknown]) == {(~is_unknown).sum() + 1}
     assert search.best_score_ == np.nanmax(scores)
 
@@ -476,7 +554,9 @@ class FakePath(ModelPath):
         ([1, 2], 2, [1, 2], 2),
     ],
 )
-def test_the_rest_of_a_path_counts_as_the_last_model_that_was_scored(errors, patience, expected, n_scored):
+def test_the_rest_of_a_path_counts_as_the_last_model_that_was_scored(
+    errors, patience, expected, n_scored
+):
     path = FakePath(errors, patience)
     test = Rows(np.zeros((2, 1)), np.zeros((2, 2)), np.ones(2))
     scores = path.scores(test, get_scorer("neg_interval_mean_absolute_error"), weighted=False)
@@ -497,7 +577,13 @@ def test_scores_that_are_not_numbers_do_not_end_a_path_that_gets_better():
 
 def test_patience_ends_the_stages_of_a_fold_and_not_those_of_the_best_estimator():
     X, y = make_problem()
-    settings = {"losses": "squared_hinge", "margins": [0.0], "max_depth": 5, "learning_rate": 1.0, "cv": 3}
+    settings = {
+        "losses": "squared_hinge",
+        "margins": [0.0],
+        "max_depth": 5,
+        "learning_rate": 1.0,
+        "cv": 3,
+    }
     settings |= {"max_features": None, "subsample": 1.0}
     patient = MaxMarginIntervalBoostingCV(60, n_iter_no_change=None, **settings).fit(X, y)
     hasty = MaxMarginIntervalBoostingCV(60, n_iter_no_change=5, **settings).fit(X, y)
@@ -520,7 +606,9 @@ def test_boosting_tries_depths_and_shares_of_the_features_unless_they_are_given(
     given = MaxMarginIntervalBoostingCV(3, max_depth=1, max_features=None, **settings).fit(X, y)
     assert given.best_params_.keys() == {"loss", "margin", "n_estimators"}
     assert given.best_estimator_.max_depth == 1
-    drawn = MaxMarginIntervalBoostingCV(3, max_depth=1, max_features=None, subsample="auto", **settings).fit(X, y)
+    drawn = MaxMarginIntervalBoostingCV(
+        3, max_depth=1, max_features=None, subsample="auto", **settings
+    ).fit(X, y)
     assert set(drawn.cv_results_["param_subsample"]) == {0.5, 1.0}
     assert drawn.best_estimator_.subsample == drawn.best_params_["subsample"]
 
@@ -528,7 +616,13 @@ def test_boosting_tries_depths_and_shares_of_the_features_unless_they_are_given(
 def test_boosting_is_searched_behind_a_first_model():
     X, y = make_problem()
     first = L1IntervalRegression(alpha=0.01)
-    settings = {"losses": "squared_hinge", "margins": [0.1], "max_depth": 2, "max_features": None, "cv": 2}
+    settings = {
+        "losses": "squared_hinge",
+        "margins": [0.1],
+        "max_depth": 2,
+        "max_features": None,
+        "cv": 2,
+    }
     search = MaxMarginIntervalBoostingCV(4, init=first, subsample=1.0, **settings).fit(X, y)
     n_stages = search.best_params_["n_estimators"]
     expected = MaxMarginIntervalBoosting(
@@ -578,7 +672,10 @@ def test_one_standard_error_takes_the_forest_of_fewest_leaves():
         sum(
             tree.get_n_leaves()
             for train, _ in CensoringStratifiedKFold(3).split(X, y)
-            for tree in clone(least.best_estimator_).set_params(**candidate).fit(X[train], y[train]).estimators_
+            for tree in clone(least.best_estimator_)
+            .set_params(**candidate)
+            .fit(X[train], y[train])
+            .estimators_
         )
         for candidate in parameters_of(least)
     ]
@@ -605,7 +702,9 @@ def test_a_row_of_weight_two_is_two_rows(name):
     repeated = make_search(name, cv=twice, **parameters).fit(X[row], y[row])
     for column in weighted.cv_results_:
         if column.endswith("score") and column != "rank_test_score":
-            np.testing.assert_allclose(weighted.cv_results_[column], repeated.cv_results_[column], rtol=1e-5, atol=1e-8)
+            np.testing.assert_allclose(
+                weighted.cv_results_[column], repeated.cv_results_[column], rtol=1e-5, atol=1e-8
+            )
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-5, atol=1e-7)
 
 
@@ -659,7 +758,10 @@ def test_no_more_folds_are_prepared_than_there_are_threads(n_jobs):
     Recorder.most = 0
     rows = Rows(np.zeros((20, 1)), np.zeros((20, 2)), np.ones(20))
     scorer = get_scorer("neg_interval_mean_squared_error")
-    folds = [Fold(rows, rows, train, test, scorer, weighted=False) for train, test in KFold(10).split(rows.X)]
+    folds = [
+        Fold(rows, rows, train, test, scorer, weighted=False)
+        for train, test in KFold(10).split(rows.X)
+    ]
     points = [Point(Recorder(), {}, np.zeros(1)) for _ in range(3)]
     paths = run_pieces(points, folds, n_jobs=n_jobs)
     assert len(paths) == 30
@@ -700,7 +802,9 @@ def stops(model, X, y):
 
 @every_search
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_search_that_was_stopped_goes_on_with_what_is_missing(name, n_jobs, tmp_path, monkeypatch):
+def test_a_search_that_was_stopped_goes_on_with_what_is_missing(
+    name, n_jobs, tmp_path, monkeypatch
+):
     X, y = make_problem()
     path = tmp_path / "journal"
     stops.n_left = -1
@@ -773,7 +877,9 @@ def test_progress_is_logged_when_asked_for(name, caplog):
         make_search(name).fit(X, y)
         assert not caplog.messages
         make_search(name, verbose=1).fit(X, y)
-    counts = [message.removeprefix("cross-validation: ").split(" of ") for message in caplog.messages]
+    counts = [
+        message.removeprefix("cross-validation: ").split(" of ") for message in caplog.messages
+    ]
     assert counts[-1][0] == counts[-1][1]
     assert all(int(one[0]) < int(other[0]) for one, other in pairwise(counts))
 
@@ -803,9 +909,13 @@ def test_a_journal_of_random_models_needs_a_seed(name, tmp_path):
 def expected_failures(search):
     """Check -> why it cannot pass."""
     if isinstance(search, MaxMarginIntervalForestCV):
-        return {"check_sample_weight_equivalence_on_dense_data": "twice as many rows are other rows to draw from"}
+        return {
+            "check_sample_weight_equivalence_on_dense_data": "twice as many rows are other rows to draw from"
+        }
     if isinstance(search, TransformationTreeCV):
-        return {"check_sample_weight_equivalence_on_dense_data": "sizes of nodes count rows, not weights"}
+        return {
+            "check_sample_weight_equivalence_on_dense_data": "sizes of nodes count rows, not weights"
+        }
     return {}
 
 
@@ -815,7 +925,13 @@ def expected_failures(search):
         MaxMarginIntervalForestCV(3, losses="squared_hinge", n_margins=2, random_state=0),
         MaxMarginIntervalForestCV(3, losses="squared_hinge", margins=[0.0], cv=2, random_state=0),
         MaxMarginIntervalBoostingCV(
-            5, losses="squared_hinge", n_margins=2, max_features=None, subsample=1.0, learning_rate=0.5, cv=2
+            5,
+            losses="squared_hinge",
+            n_margins=2,
+            max_features=None,
+            subsample=1.0,
+            learning_rate=0.5,
+            cv=2,
         ),
         L1IntervalRegressionCV(n_alphas=5, cv=3),
         IntervalCARTCV(margins=[0.0, 0.1], cv=3, random_state=0),
@@ -878,12 +994,19 @@ def test_weights_and_groups_are_routed_through_nested_cross_validation(name):
     search = make_search(name, cv=GroupKFold(2)).set_fit_request(groups=True, sample_weight=True)
     search.set_score_request(sample_weight=True)
     found = cross_validate(
-        search, X, y, cv=GroupKFold(2), params={"groups": groups, "sample_weight": weight}, return_estimator=True
+        search,
+        X,
+        y,
+        cv=GroupKFold(2),
+        params={"groups": groups, "sample_weight": weight},
+        return_estimator=True,
     )
     for (train, test), score, inner in zip(
         GroupKFold(2).split(X, y, groups), found["test_score"], found["estimator"], strict=True
     ):
-        alone = make_search(name, cv=GroupKFold(2)).fit(X[train], y[train], weight[train], groups[train])
+        alone = make_search(name, cv=GroupKFold(2)).fit(
+            X[train], y[train], weight[train], groups[train]
+        )
         assert score == alone.score(X[test], y[test], weight[test])
         assert inner.best_params_ == alone.best_params_
 
@@ -894,29 +1017,79 @@ def test_weights_and_groups_are_routed_through_nested_cross_validation(name):
 @pytest.mark.parametrize(
     ("name", "parameters", "error", "message"),
     [
-        ("forest", {"grid": {"depth": [3]}}, ValueError, "grid: expected names among .*max_depth.*, got 'depth'"),
+        (
+            "forest",
+            {"grid": {"depth": [3]}},
+            ValueError,
+            "grid: expected names among .*max_depth.*, got 'depth'",
+        ),
         ("boosting", {"grid": {"n_estimators": [5]}}, ValueError, "grid: expected names among"),
         ("boosting", {"grid": {"loss": ["linear_hinge"]}}, ValueError, "grid: .*got 'loss'"),
         ("forest", {"grid": {"margin": [0.0]}}, ValueError, "grid: .*got 'margin'"),
         ("forest", {"grid": {"n_jobs": [1, 2]}}, ValueError, "grid: .*got 'n_jobs'"),
-        ("boosting", {"grid": {"n_iter_no_change": [1, 2]}}, ValueError, "grid: .*got 'n_iter_no_change'"),
+        (
+            "boosting",
+            {"grid": {"n_iter_no_change": [1, 2]}},
+            ValueError,
+            "grid: .*got 'n_iter_no_change'",
+        ),
         ("forest", {"grid": {"random_state": [1, 2]}}, ValueError, "grid: .*got 'random_state'"),
-        ("forest", {"grid": {"max_depth": []}}, ValueError, "grid: expected a list of values to try for max_depth"),
+        (
+            "forest",
+            {"grid": {"max_depth": []}},
+            ValueError,
+            "grid: expected a list of values to try for max_depth",
+        ),
         (
             "forest",
             {"grid": {"max_depth": 3}},
             ValueError,
             "grid: expected a list of values to try for max_depth, got 3",
         ),
-        ("forest", {"grid": {"max_features": "sqrt"}}, ValueError, "grid: expected a list .* max_features, got 'sqrt'"),
+        (
+            "forest",
+            {"grid": {"max_features": "sqrt"}},
+            ValueError,
+            "grid: expected a list .* max_features, got 'sqrt'",
+        ),
         ("boosting", {"grid": [("max_depth", [3])]}, TypeError, "grid: expected a dict"),
         ("boosting", {"grid": 3}, TypeError, "grid: expected a dict .*, got 3"),
-        ("forest", {"grid": {"min_samples_leaf": [1, 0]}}, ValueError, "min_samples_leaf: expected"),
-        ("out of bag", {"bootstrap": False}, ValueError, "cv: there are no out-of-bag rows without bootstrap"),
-        ("out of bag", {"grid": {"bootstrap": [True, False]}}, ValueError, "cv: there are no out-of-bag rows"),
-        ("out of bag", {"n_estimators": 0}, ValueError, "n_estimators: expected an integer >= 1, got 0"),
-        ("boosting", {"n_estimators": 0}, ValueError, "n_estimators: expected an integer >= 1, got 0"),
-        ("boosting", {"n_estimators": 2.5}, TypeError, "n_estimators: expected an integer >= 1, got 2.5"),
+        (
+            "forest",
+            {"grid": {"min_samples_leaf": [1, 0]}},
+            ValueError,
+            "min_samples_leaf: expected",
+        ),
+        (
+            "out of bag",
+            {"bootstrap": False},
+            ValueError,
+            "cv: there are no out-of-bag rows without bootstrap",
+        ),
+        (
+            "out of bag",
+            {"grid": {"bootstrap": [True, False]}},
+            ValueError,
+            "cv: there are no out-of-bag rows",
+        ),
+        (
+            "out of bag",
+            {"n_estimators": 0},
+            ValueError,
+            "n_estimators: expected an integer >= 1, got 0",
+        ),
+        (
+            "boosting",
+            {"n_estimators": 0},
+            ValueError,
+            "n_estimators: expected an integer >= 1, got 0",
+        ),
+        (
+            "boosting",
+            {"n_estimators": 2.5},
+            TypeError,
+            "n_estimators: expected an integer >= 1, got 2.5",
+        ),
         ("boosting", {"learning_rate": 0.0}, ValueError, "learning_rate: expected"),
         ("boosting", {"n_iter_no_change": 0}, ValueError, "n_iter_no_change: expected"),
         ("linear", {"alphas": []}, ValueError, "alphas: expected"),
@@ -925,8 +1098,18 @@ def test_weights_and_groups_are_routed_through_nested_cross_validation(name):
         ("linear", {"n_alphas": 0}, ValueError, "n_alphas: expected"),
         ("linear", {"tol": 0.0}, ValueError, "tol: expected"),
         ("transformation", {"significances": []}, ValueError, "significances: expected"),
-        ("transformation", {"significances": [0.5, 1.5]}, ValueError, "significances: expected .*, got 1.5"),
-        ("transformation", {"significances": "many"}, ValueError, "significances: expected one of 'auto'"),
+        (
+            "transformation",
+            {"significances": [0.5, 1.5]},
+            ValueError,
+            "significances: expected .*, got 1.5",
+        ),
+        (
+            "transformation",
+            {"significances": "many"},
+            ValueError,
+            "significances: expected one of 'auto'",
+        ),
         ("cart", {"max_depth": 0}, ValueError, "max_depth"),
         ("tree", {"max_depth": 0}, ValueError, "max_depth: expected"),
         ("tree", {"losses": []}, ValueError, "losses: expected at least one"),
@@ -950,8 +1133,14 @@ def test_bad_parameters_are_refused_by_name(name, parameters, error, message):
         ({"scoring": "r2"}, "scoring: expected one of .*, got 'r2'"),
         ({"cv": 50}, "expected at most n_samples=48, got 50"),
         ({"cv": 1}, "n_splits: expected an integer >= 2, got 1"),
-        ({"cv": "five"}, "cv: expected a number of folds, a splitter or the rows of each fold, got 'five'"),
-        ({"cv": 2.5}, "cv: expected a number of folds, a splitter or the rows of each fold, got 2.5"),
+        (
+            {"cv": "five"},
+            "cv: expected a number of folds, a splitter or the rows of each fold, got 'five'",
+        ),
+        (
+            {"cv": 2.5},
+            "cv: expected a number of folds, a splitter or the rows of each fold, got 2.5",
+        ),
         ({"cv": []}, "cv: expected at least one fold"),
         ({"cv": [(np.arange(20), np.arange(0))]}, "cv: no test row of fold 0"),
         ({"cv": [(np.arange(0), np.arange(20))]}, "cv: no training row of fold 0"),

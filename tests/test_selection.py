@@ -18,7 +18,8 @@ def test_ties_go_to_the_simpler_candidate():
 
 
 def test_one_standard_error_takes_the_simplest_candidate_within_it():
-    # Over 5 folds the standard error is std / sqrt(4): the deviation in the table divides by n, not by n - 1.
+    # Over 5 folds the standard error is std / sqrt(4): the deviation in the table divides by n, not
+    # by n - 1.
     candidates = [-1.0, -0.5, -0.69, -0.71, -0.6], [2, 9, 4, 1, 4]
     assert chosen(*candidates, "min", deviation=0.4) == 1
     assert chosen(*candidates, "1se", deviation=0.4) == 4

@@ -51,8 +51,12 @@ def assert_is_oracle(y, margin, loss, weights=None):
     result = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss=loss, sample_weight=weights)
     minima = prefix_minima(y[:, 0], y[:, 1], margin, loss, weights)
     value_error, cost_error = rounding_of(y, margin, loss, weights)
-    np.testing.assert_allclose(result.costs, [float(m.cost) for m in minima], rtol=1e-10, atol=cost_error)
-    np.testing.assert_allclose(result.values, [float(m.value) for m in minima], rtol=0, atol=value_error)
+    np.testing.assert_allclose(
+        result.costs, [float(m.cost) for m in minima], rtol=1e-10, atol=cost_error
+    )
+    np.testing.assert_allclose(
+        result.values, [float(m.value) for m in minima], rtol=0, atol=value_error
+    )
     costs, values = by_descent(y, margin, loss, weights)
     np.testing.assert_allclose(costs, [float(m.cost) for m in minima], rtol=1e-10, atol=cost_error)
     np.testing.assert_allclose(values, [float(m.value) for m in minima], rtol=0, atol=value_error)
@@ -77,7 +81,8 @@ def test_whole_weights_count_like_repeated_rows(data, y, margin, loss):
 
 @given(st.data(), intervals(), margins, losses)
 def test_weights_of_several_magnitudes_reach_the_least_cost(data, y, margin, loss):
-    # Rounded sums of such weights can make a linear slope of zero or miss one, so any value of least cost is right.
+    # Rounded sums of such weights can make a linear slope of zero or miss one, so any value of
+    # least cost is right.
     weights = data.draw(spread_weights(len(y)))
     result = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss=loss, sample_weight=weights)
     _, cost_error = rounding_of(y, margin, loss, weights)
@@ -96,7 +101,9 @@ def test_weights_of_several_magnitudes_reach_the_least_cost(data, y, margin, los
 
 
 def test_a_light_row_narrows_the_squared_optimum_as_much_as_a_heavy_one():
-    values = optimal_costs([-3.0, 0.0], [2.0, 2.0], margin=0.5, loss="squared_hinge", sample_weight=[3.0, 0.01]).values
+    values = optimal_costs(
+        [-3.0, 0.0], [2.0, 2.0], margin=0.5, loss="squared_hinge", sample_weight=[3.0, 0.01]
+    ).values
     assert values.tolist() == [-0.5, 1.0]
 
 
@@ -104,14 +111,20 @@ def test_a_light_row_narrows_the_squared_optimum_as_much_as_a_heavy_one():
 @pytest.mark.parametrize("n_heavy", [1, 3, 20])
 def test_light_rows_decide_between_heavy_ones_that_do_not_care(light, n_heavy):
     y = np.array([(1999999.5, np.inf), (-np.inf, 1.5), *[(1e6, 1000001.0)] * n_heavy])
-    found = optimal_costs(*y.T, loss="squared_hinge", sample_weight=[light, light, *[1.0] * n_heavy])
+    found = optimal_costs(
+        *y.T, loss="squared_hinge", sample_weight=[light, light, *[1.0] * n_heavy]
+    )
     assert found.values[1:].tolist() == [1000000.5] * (n_heavy + 1)
 
 
 @given(one_sided_intervals(), margins, losses)
 def test_limits_of_one_kind_cost_nothing_and_are_predicted_by_their_finite_end(y, margin, loss):
     costs, values, _ = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss=loss)
-    running = np.minimum.accumulate(y[:, 1]) - margin if np.isinf(y[0, 0]) else np.maximum.accumulate(y[:, 0]) + margin
+    running = (
+        np.minimum.accumulate(y[:, 1]) - margin
+        if np.isinf(y[0, 0])
+        else np.maximum.accumulate(y[:, 0]) + margin
+    )
     np.testing.assert_array_equal(costs, 0)
     np.testing.assert_array_equal(values, running)
 
@@ -126,13 +139,19 @@ def test_tiny_and_huge_limits_are_priced_exactly(y, margin, loss, scale):
     assert_is_oracle(y * scale, margin * scale, loss)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # as plain Python; what overflows on the way is solved afresh
+@pytest.mark.filterwarnings(
+    "ignore::RuntimeWarning"
+)  # as plain Python; what overflows on the way is solved afresh
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("weight_orders", "target_orders"), [(290, 0), (290, 20), (200, 100), (30, 250)])
+@pytest.mark.parametrize(
+    ("weight_orders", "target_orders"), [(290, 0), (290, 20), (200, 100), (30, 250)]
+)
 def test_costs_are_right_whatever_weights_and_targets_span(loss, weight_orders, target_orders):
     rng = np.random.default_rng(0)
     for _ in range(30):
-        y = np.sort(rng.normal(size=(10, 2)) * 10.0 ** -rng.uniform(0, target_orders, size=(10, 1)), axis=1)
+        y = np.sort(
+            rng.normal(size=(10, 2)) * 10.0 ** -rng.uniform(0, target_orders, size=(10, 1)), axis=1
+        )
         y[rng.random(10) < 0.3, 0] = -inf
         y[rng.random(10) < 0.3, 1] = inf
         weights = 10.0 ** -rng.uniform(0, weight_orders, 10)
@@ -176,8 +195,12 @@ def test_an_order_that_defeats_walking_is_still_priced_exactly(loss, weighted):
     costs, values, _ = optimal_costs(y[:, 0], y[:, 1], loss=loss, sample_weight=weights)
     value_error, cost_error = rounding_of(y, 0.0, loss, np.full(len(y), 2.0))
     for n_rows in range(1, len(y) + 1, 7):
-        rows = zip(y[:n_rows], np.ones(n_rows) if weights is None else weights[:n_rows], strict=True)
-        found = minimum([limit for row, weight in rows for limit in limits_of(*row, 0.0, weight)], loss)
+        rows = zip(
+            y[:n_rows], np.ones(n_rows) if weights is None else weights[:n_rows], strict=True
+        )
+        found = minimum(
+            [limit for row, weight in rows for limit in limits_of(*row, 0.0, weight)], loss
+        )
         assert costs[n_rows - 1] == pytest.approx(float(found.cost), rel=1e-10, abs=cost_error)
         assert values[n_rows - 1] == pytest.approx(float(found.value), abs=value_error)
 

@@ -29,7 +29,10 @@ from mutations import at, fitted_models, fitted_steps, places
 
 X, y = make_sine(40, 3, random_state=0)
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
-STATES = [encode(model) for model in [*fitted_models(), marginwood.MaxMarginIntervalTree(max_depth=1).fit(FRAME, y)]]
+STATES = [
+    encode(model)
+    for model in [*fitted_models(), marginwood.MaxMarginIntervalTree(max_depth=1).fit(FRAME, y)]
+]
 LOADED = [decode_model(state) for state in STATES]
 TREE_PARTS = {"nodes", "saw_missing", "n_categories", "offsets", "codes"}
 
@@ -56,8 +59,14 @@ def test_every_attribute_that_a_class_of_the_package_sets_has_a_check():
         for base in cls.__mro__:
             if base.__module__.startswith("marginwood."):
                 nodes = ast.walk(ast.parse(textwrap.dedent(inspect.getsource(base))))
-                stored = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)]
-                found |= {node.attr for node in stored if ast.unparse(node.value) == "self"} - parameters_of(name)
+                stored = [
+                    node
+                    for node in nodes
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+                ]
+                found |= {
+                    node.attr for node in stored if ast.unparse(node.value) == "self"
+                } - parameters_of(name)
     assert found > {"_intervals", "residual_mass_", "coef_"}
     # `shuffle` is a parameter of splitters, of which one has no choice.
     assert found - LEFT_OUT - {"shuffle"} <= ATTRIBUTES.keys()
@@ -78,12 +87,17 @@ def test_every_array_of_every_state_has_a_check():
         for path in places(state):
             if isinstance(at(state, path), np.ndarray):
                 above = [(at(state, path[:n]), path[n]) for n in range(len(path))]
-                owner, name = [(part, key) for part, key in above if isinstance(part, dict) and CLASS in part][-1]
+                owner, name = [
+                    (part, key) for part, key in above if isinstance(part, dict) and CLASS in part
+                ][-1]
                 found.add((owner[CLASS], name))
     assert {name for kind, name in found if kind == "IntervalTree"} == TREE_PARTS
-    assert {kind for kind, _ in found} & DECODERS.keys() == {"IntervalTree", "Booster", "Pipeline", "ndarray"} - {
-        "ndarray"
-    }
+    assert {kind for kind, _ in found} & DECODERS.keys() == {
+        "IntervalTree",
+        "Booster",
+        "Pipeline",
+        "ndarray",
+    } - {"ndarray"}
     assert {name for kind, name in found if kind in known_classes()} <= ATTRIBUTES.keys()
 
 
@@ -98,7 +112,13 @@ def unsound(value):
         yield from (3, ["a"])
     elif isinstance(value, np.ndarray):
         other_type = {"f": np.float32, "O": "U"}.get(value.dtype.kind, np.int16)
-        yield from (None, value.tolist(), value[..., np.newaxis], value[0], value.astype(other_type))
+        yield from (
+            None,
+            value.tolist(),
+            value[..., np.newaxis],
+            value[0],
+            value.astype(other_type),
+        )
         if value.ndim == 2:
             yield value.repeat(2, axis=1)[:, ::2]  # not in C order
         if value.dtype == np.float64:
@@ -137,10 +157,14 @@ UNSOUND_FORESTS = {
     "a weight that is NaN": {"_weight": with_row(FOREST._weight, 3, np.nan)},
     "a negative weight": {"_weight": with_row(FOREST._weight, 3, -1.0)},
     "fewer weights than rows": {"_weight": FOREST._weight[:-1]},
-    "a leaf beyond its tree": {"_leaves": [with_row(leaves, 3, 10**6) for leaves in FOREST._leaves]},
+    "a leaf beyond its tree": {
+        "_leaves": [with_row(leaves, 3, 10**6) for leaves in FOREST._leaves]
+    },
     "a negative leaf": {"_leaves": [with_row(leaves, 3, -1) for leaves in FOREST._leaves]},
     "leaves of fewer trees": {"_leaves": FOREST._leaves[1:]},
-    "leaves of fewer rows than were drawn from": {"_leaves": [leaves[:-1] for leaves in FOREST._leaves]},
+    "leaves of fewer rows than were drawn from": {
+        "_leaves": [leaves[:-1] for leaves in FOREST._leaves]
+    },
     "draws from more rows": {"_draws": [(1, 10**9, 40)] * 3},
     "very many draws": {"_draws": [(1, 40, 3 * 10**8)] * 3},
     "a negative number of draws": {"_draws": [(1, 40, -1)] * 3},
@@ -162,19 +186,27 @@ def test_rows_are_drawn_as_at_once():
 
 def test_no_forest_that_could_not_be_loaded_is_fitted():
     marginwood.MaxMarginIntervalForest(1, max_samples=10**6, max_depth=1, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="max_samples: expected at most 1000000 draws from 40 rows, got 1000001"):
+    with pytest.raises(
+        ValueError, match="max_samples: expected at most 1000000 draws from 40 rows, got 1000001"
+    ):
         marginwood.MaxMarginIntervalForest(1, max_samples=10**6 + 1).fit(X, y)
 
 
 def test_a_mixture_whose_weights_are_no_shares_is_refused():
-    state = next(to_dict(part) for part in holders() if type(part).__name__ == "DistributionalSuperLearner")
+    state = next(
+        to_dict(part) for part in holders() if type(part).__name__ == "DistributionalSuperLearner"
+    )
     names = list(state["model"]["weights_"])
     for weight in ({"__class__": "float", "text": "nan"}, -1.0, 1e308, True):
         with pytest.raises(ValueError, match="weights_: not what fit would have set"):
-            from_dict({**state, "model": {**state["model"], "weights_": dict.fromkeys(names, weight)}})
+            from_dict(
+                {**state, "model": {**state["model"], "weights_": dict.fromkeys(names, weight)}}
+            )
 
 
-@pytest.mark.parametrize("step", [step for step, _ in fitted_steps()], ids=lambda step: type(step).__name__)
+@pytest.mark.parametrize(
+    "step", [step for step, _ in fitted_steps()], ids=lambda step: type(step).__name__
+)
 def test_a_step_that_may_be_in_a_file_is_loaded(step):
     loaded = load_transformer(skops.io.dumps(step))
     assert type(loaded) is type(step)
@@ -188,21 +220,29 @@ def test_every_type_of_step_that_may_be_in_a_file_is_tried_out():
 def test_the_page_on_files_lists_these_types():
     page = (Path(__file__).parents[1] / "docs" / "files.md").read_text(encoding="utf-8")
     (line,) = [item for item in page.split("\n- ") if "ColumnTransformer" in item]
-    assert set(re.findall("`([A-Za-z]+)`", line)) == STEPS - {"KernelCenterer", "make_column_selector"}
+    assert set(re.findall("`([A-Za-z]+)`", line)) == STEPS - {
+        "KernelCenterer",
+        "make_column_selector",
+    }
 
 
 def test_support_vectors_are_refused_before_they_are_used():
     voting = VotingRegressor([("support", SVR())]).fit(X, X[:, 0])
     del voting.named_estimators_
     voting.estimators_[0]._dual_coef_ = voting.estimators_[0]._dual_coef_[:, :1]
-    with pytest.raises(ArchiveError, match=r"VotingRegressor, sklearn\.svm\._classes\.SVR cannot be in a model file"):
+    with pytest.raises(
+        ArchiveError,
+        match=r"VotingRegressor, sklearn\.svm\._classes\.SVR cannot be in a model file",
+    ):
         load_transformer(skops.io.dumps(voting))
 
 
 def test_a_step_gets_no_more_processes_than_there_are_processors_and_no_folder_of_pickles(tmp_path):
     union = FeatureUnion([("a", StandardScaler()), ("b", StandardScaler())], n_jobs=10_000)
     inner = Pipeline([("union", union), ("scale", StandardScaler())], memory=str(tmp_path))
-    loaded = load_transformer(skops.io.dumps(ColumnTransformer([("inner", inner, [0, 1])], n_jobs=2**40)))
+    loaded = load_transformer(
+        skops.io.dumps(ColumnTransformer([("inner", inner, [0, 1])], n_jobs=2**40))
+    )
     assert {part.n_jobs for part in find_estimators(loaded) if hasattr(part, "n_jobs")} == {-1}
     assert {part.memory for part in find_estimators(loaded) if hasattr(part, "memory")} == {None}
     with pytest.raises(ValueError, match="n_jobs: expected an integer or None, got 'many'"):
@@ -227,7 +267,9 @@ UNSOUND_ENCODERS = {
     "more columns than labels": {"_n_features_outs": [10**9]},
     "columns that would be added": {"_n_features_outs": np.array([4])},
     "a dropped label that is none": {"_drop_idx_after_grouping": np.array([-1], dtype=object)},
-    "dropped labels of other features": {"_drop_idx_after_grouping": np.array([0, 0], dtype=object)},
+    "dropped labels of other features": {
+        "_drop_idx_after_grouping": np.array([0, 0], dtype=object)
+    },
     "labels in disorder": {"categories_": [np.array([3.0, 1.0, 2.0, 0.0])]},
     "labels in a table": {"categories_": [np.array([[0.0, 1.0, 2.0, 3.0]])]},
     "other labels": {"categories_": [np.arange(9.0)]},

@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from sklearn.model_selection import cross_val_score
 
 import strategies
-from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree, RepeatedCensoringStratifiedKFold
+from marginwood import (
+    CensoringStratifiedKFold,
+    MaxMarginIntervalTree,
+    RepeatedCensoringStratifiedKFold,
+)
 from marginwood._tuning.splitters import make_splitter
 from marginwood.datasets import make_sine
 from marginwood.intervals import CENSORING_KINDS, censoring_kind
@@ -23,7 +27,9 @@ def test_every_row_is_tested_once_and_all_counts_differ_by_at_most_one(y, n_spli
     for train, test in splits:
         assert sorted([*train, *test]) == list(range(len(y)))
     kinds = censoring_kind(y)
-    counts = np.array([[np.count_nonzero(kinds[test] == kind) for kind in CENSORING_KINDS] for _, test in splits])
+    counts = np.array(
+        [[np.count_nonzero(kinds[test] == kind) for kind in CENSORING_KINDS] for _, test in splits]
+    )
     assert np.ptp(counts, axis=0).max() <= 1
     assert np.ptp(counts.sum(axis=1)) <= 1
 
@@ -31,7 +37,9 @@ def test_every_row_is_tested_once_and_all_counts_differ_by_at_most_one(y, n_spli
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_every_fold_covers_the_range_of_the_target(shuffle):
     values = np.random.default_rng(0).permutation(100).astype(float)
-    for _, test in CensoringStratifiedKFold(5, shuffle=shuffle, random_state=None).split(values, values):
+    for _, test in CensoringStratifiedKFold(5, shuffle=shuffle, random_state=None).split(
+        values, values
+    ):
         per_tenth = np.bincount((values[test] // 10).astype(int), minlength=10)
         np.testing.assert_array_equal(per_tenth, 2)
         assert abs(values[test].mean() - values.mean()) < 2.5
@@ -71,7 +79,9 @@ def test_fewer_rows_than_folds_are_refused():
         list(CensoringStratifiedKFold(5).split(None, [1.0, 2.0, 3.0]))
 
 
-@pytest.mark.parametrize(("n_splits", "error"), [(1, ValueError), (2.0, TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("n_splits", "error"), [(1, ValueError), (2.0, TypeError), (True, TypeError)]
+)
 def test_a_bad_number_of_folds_is_refused(n_splits, error):
     with pytest.raises(error, match="n_splits"):
         CensoringStratifiedKFold(n_splits)
@@ -83,7 +93,8 @@ def test_it_works_as_a_cv_of_scikit_learn():
     scorer = get_scorer("neg_interval_mean_squared_error")
     scores = cross_val_score(MaxMarginIntervalTree(), X, y, cv=folds, scoring=scorer)
     expected = [
-        scorer(MaxMarginIntervalTree().fit(X[train], y[train]), X[test], y[test]) for train, test in folds.split(X, y)
+        scorer(MaxMarginIntervalTree().fit(X[train], y[train]), X[test], y[test])
+        for train, test in folds.split(X, y)
     ]
     assert scores.tolist() == expected
     assert repr(folds) == "CensoringStratifiedKFold(n_splits=3, random_state=None, shuffle=False)"
@@ -97,12 +108,16 @@ def test_no_cv_means_five_stratified_folds():
 
 def test_groups_are_ignored_with_a_warning():
     y = np.arange(10.0)
-    with pytest.warns(UserWarning, match=r"groups: CensoringStratifiedKFold ignores them; .* GroupKFold"):
+    with pytest.warns(
+        UserWarning, match=r"groups: CensoringStratifiedKFold ignores them; .* GroupKFold"
+    ):
         splits = list(CensoringStratifiedKFold(2).split(y, y, groups=np.zeros(10)))
     assert len(splits) == 2
 
 
 @pytest.mark.parametrize("cv", ["oob", 2.5, True])
 def test_what_is_not_a_splitter_is_refused(cv):
-    with pytest.raises(ValueError, match=f"cv: expected a number of folds, a splitter or .*, got {cv!r}"):
+    with pytest.raises(
+        ValueError, match=f"cv: expected a number of folds, a splitter or .*, got {cv!r}"
+    ):
         make_splitter(cv)

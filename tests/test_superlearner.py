@@ -58,7 +58,9 @@ BOOSTING = ("boosting", MaxMarginIntervalBoosting(40, subsample=0.5, n_iter_no_c
 FIVE = [CONSTANT, TREE, LINEAR, FOREST, BOOSTING]
 
 
-def learn(models=FIVE, X=X, y=Y, *, cv=3, random_state=0, sample_weight=None, groups=None, **options):
+def learn(
+    models=FIVE, X=X, y=Y, *, cv=3, random_state=0, sample_weight=None, groups=None, **options
+):
     learner = IntervalSuperLearner(models, cv=cv, random_state=random_state, **options)
     return learner.fit(X, y, sample_weight=sample_weight, groups=groups)
 
@@ -87,12 +89,16 @@ def literal_weights(predictions, intervals, weight, row_loss, n_bootstraps, n_st
         chosen = []
         for _ in range(n_steps):
             tied = range(len(predictions))
-            for others in (chosen, []):  # as part of the mixture; of tied models the one that is better alone
+            for others in (
+                chosen,
+                [],
+            ):  # as part of the mixture; of tied models the one that is better alone
                 losses = {}
                 for model in tied:
                     mixture = np.mean(predictions[[*others, model]], axis=0)[draw]
                     losses[model] = sum(
-                        weight[row] * row_loss(lower[place], upper[place], mixture[place], (high - low) / 4)
+                        weight[row]
+                        * row_loss(lower[place], upper[place], mixture[place], (high - low) / 4)
                         for place, row in enumerate(draw)
                     )
                 least = min(losses.values())
@@ -109,7 +115,9 @@ def known_predictions(draw):
     values = st.integers(-6, 6).map(float)
     rows = st.lists(values, min_size=len(intervals), max_size=len(intervals))
     predictions = np.array(draw(st.lists(rows, min_size=n_models, max_size=n_models)))
-    weight = np.array(draw(st.lists(st.integers(1, 3), min_size=len(intervals), max_size=len(intervals))))
+    weight = np.array(
+        draw(st.lists(st.integers(1, 3), min_size=len(intervals), max_size=len(intervals)))
+    )
     return predictions, Rows(np.zeros((len(intervals), 1)), intervals, weight.astype(float))
 
 
@@ -121,7 +129,9 @@ def squared_loss(lower, upper, value, margin):
 
 ROW_LOSSES = {
     "neg_interval_mean_squared_error": squared_loss,
-    "neg_interval_mean_absolute_error": lambda lower, upper, value, _: max(lower - value, value - upper, 0),
+    "neg_interval_mean_absolute_error": lambda lower, upper, value, _: max(
+        lower - value, value - upper, 0
+    ),
     # Means of more than four models round, and then lie beside an end of an interval or on it.
     "interval_accuracy": lambda lower, upper, value, _: not lower <= value <= upper,
 }
@@ -135,7 +145,9 @@ def test_weights_are_those_of_greedy_selection_one_mixture_at_a_time(problem, na
         patch.setattr(weights_module, "N_BOOTSTRAPS", 2)
         patch.setattr(weights_module, "N_STEPS", n_steps)
         found = select_weights(None, rows, predictions, SCORERS[name], weighted=True, seed=3)
-    expected = literal_weights(predictions, rows.intervals, rows.weight, ROW_LOSSES[name], 2, n_steps)
+    expected = literal_weights(
+        predictions, rows.intervals, rows.weight, ROW_LOSSES[name], 2, n_steps
+    )
     np.testing.assert_allclose(found, expected)
 
 
@@ -165,11 +177,15 @@ def test_scores_that_are_not_finite_are_told_and_choose_nothing():
         prediction = model.predict(X)
         return -interval_mean_squared_error(y, prediction) if np.ptp(prediction) else np.nan
 
-    with pytest.warns(UserWarning, match="scoring: expected finite scores, got others for 'constant'"):
+    with pytest.warns(
+        UserWarning, match="scoring: expected finite scores, got others for 'constant'"
+    ):
         model = learn([CONSTANT, TREE], FAR_X, FAR_Y, scoring=unknown_of_constants)
     assert model.weights_ == {"constant": 0.0, "tree": 1.0}
     for score in (np.nan, np.inf, -np.inf):
-        with pytest.raises(ValueError, match="scoring: expected a finite score of at least one model"):
+        with pytest.raises(
+            ValueError, match="scoring: expected a finite score of at least one model"
+        ):
             learn([CONSTANT, TREE], scoring=lambda *_, score=score: score)
 
 
@@ -179,7 +195,10 @@ def test_large_targets_get_the_weights_of_small_ones():
 
 
 def test_models_that_predict_the_same_are_tied_and_the_first_is_chosen():
-    assert learn([CONSTANT, ("again", clone(CONSTANT[1]))]).weights_ == {"constant": 1.0, "again": 0.0}
+    assert learn([CONSTANT, ("again", clone(CONSTANT[1]))]).weights_ == {
+        "constant": 1.0,
+        "again": 0.0,
+    }
 
 
 def test_unseen_rows_are_predicted_by_cross_fitting_and_by_out_of_bag_trees():
@@ -191,7 +210,11 @@ def test_unseen_rows_are_predicted_by_cross_fitting_and_by_out_of_bag_trees():
             unseen[name] = clone(fitted).set_params(oob_score=True).fit(X, Y).oob_prediction_
         else:
             features = X if name != "linear" else make_finite(X, learn_fill(X))
-            unseen[name] = CrossFittedIntervalRegressor(fitted.estimator, cv=3).fit(features, Y).oof_prediction_
+            unseen[name] = (
+                CrossFittedIntervalRegressor(fitted.estimator, cv=3)
+                .fit(features, Y)
+                .oof_prediction_
+            )
             np.testing.assert_array_equal(unseen[name], fitted.oof_prediction_)
     assert {"forest", "boosting"} < unseen.keys()
     expected = sum(model.weights_[name] * prediction for name, prediction in unseen.items())
@@ -201,14 +224,22 @@ def test_unseen_rows_are_predicted_by_cross_fitting_and_by_out_of_bag_trees():
 
 def test_the_weighted_mean_of_the_models_that_have_weight_predicts():
     model = learn([*FIVE, ("far", Always(1e3))])
-    assert model.estimators_.keys() == {name for name, weight in model.weights_.items() if weight > 0}
+    assert model.estimators_.keys() == {
+        name for name, weight in model.weights_.items() if weight > 0
+    }
     assert model.weights_["far"] == 0
-    expected = sum(model.weights_[name] * fitted.predict(X) for name, fitted in model.estimators_.items())
+    expected = sum(
+        model.weights_[name] * fitted.predict(X) for name, fitted in model.estimators_.items()
+    )
     np.testing.assert_allclose(model.predict(X), expected)
     with_importances = [name for name in model.estimators_ if name not in ("constant", "linear")]
-    expected = sum(model.weights_[name] * model.estimators_[name].feature_importances_ for name in with_importances)
+    expected = sum(
+        model.weights_[name] * model.estimators_[name].feature_importances_
+        for name in with_importances
+    )
     np.testing.assert_allclose(
-        model.feature_importances_, expected / sum(model.weights_[name] for name in with_importances)
+        model.feature_importances_,
+        expected / sum(model.weights_[name] for name in with_importances),
     )
 
 
@@ -249,8 +280,14 @@ def test_rows_of_great_weight_decide():
     half = np.arange(60) < 30
     intervals = np.where(half, 0.0, 10.0)
     models = [("low", Always(0.0)), ("high", Always(10.0))]
-    assert learn(models, y=intervals, sample_weight=np.where(half, 1e6, 1)).weights_ == {"low": 1.0, "high": 0.0}
-    assert learn(models, y=intervals, sample_weight=np.where(half, 1, 1e6)).weights_ == {"low": 0.0, "high": 1.0}
+    assert learn(models, y=intervals, sample_weight=np.where(half, 1e6, 1)).weights_ == {
+        "low": 1.0,
+        "high": 0.0,
+    }
+    assert learn(models, y=intervals, sample_weight=np.where(half, 1, 1e6)).weights_ == {
+        "low": 0.0,
+        "high": 1.0,
+    }
 
 
 class Always(IntervalDummyRegressor):
@@ -292,7 +329,9 @@ def test_rows_that_no_fold_holds_out_have_no_prediction_of_the_mixture():
 
 
 def test_a_fill_is_a_value_of_the_column():
-    features = np.array([[1.0, np.nan], [np.nan, -np.inf], [np.inf, np.nan], [3.0, np.inf], [-np.inf, np.nan]])
+    features = np.array(
+        [[1.0, np.nan], [np.nan, -np.inf], [np.inf, np.nan], [3.0, np.inf], [-np.inf, np.nan]]
+    )
     fill = learn_fill(features)
     assert fill.tolist() == [[1, 0], [1, 0], [3, 0]]
     assert make_finite(features, fill).tolist() == [[1, 0], [1, 0], [3, 0], [3, 0], [1, 0]]
@@ -314,7 +353,14 @@ def odd_rows():
 def test_the_library_takes_thirty_rows_of_odd_data():
     features, intervals = odd_rows()
     model = learn("auto", features, intervals, cv=5, n_jobs=2)
-    assert {"constant", "linear", "tree", "forest", "forest-all", "boosting"} <= model.weights_.keys()
+    assert {
+        "constant",
+        "linear",
+        "tree",
+        "forest",
+        "forest-all",
+        "boosting",
+    } <= model.weights_.keys()
     assert np.isfinite(model.predict(features)).all()
     assert np.isfinite(model.predict(np.full((1, 6), np.nan))).all()
     assert np.isfinite(model.leaderboard_.scores).all()
@@ -334,14 +380,20 @@ def test_the_library_follows_the_number_of_rows_and_features():
     kernels = {"kernel", "kernel-middle", "kernel-additive"}
     assert {"linear", "tree", "boosting-linear", "boosting-third"} | kernels < set(names)
     many = [name for name, _ in auto_models(intervals, 3, 10**5, None)]
-    assert [name for name in many if name != "xgboost"][:3] == ["constant", "likelihood", "tree-small"]
+    assert [name for name in many if name != "xgboost"][:3] == [
+        "constant",
+        "likelihood",
+        "tree-small",
+    ]
     assert many[-3:] == ["tree", "linear", "boosting-linear"]
     assert set(many) == {*names, "tree-small"} - kernels
     small = dict(auto_models(intervals, 1, 1, None))
     assert not {"linear", "tree", "boosting-linear", "boosting-third"} & set(small)
     assert not kernels & set(small)
     for n_features, n_rows in ((1, 100), (50, 5000)):
-        assert kernels - set(dict(auto_models(intervals, n_features, n_rows, None))) == {"kernel-additive"}
+        assert kernels - set(dict(auto_models(intervals, n_features, n_rows, None))) == {
+            "kernel-additive"
+        }
     assert small["boosting"].margin == 1.0
     assert dict(auto_models(intervals, 3, 100, 4))["linear"].cv.get_n_splits() == 4
 
@@ -352,7 +404,9 @@ def test_a_library_without_xgboost_has_no_such_model(monkeypatch):
 
 
 def test_more_folds_than_groups_are_refused():
-    with pytest.raises(ValueError, match="cv: expected at most 3 folds, the number of groups, got 5"):
+    with pytest.raises(
+        ValueError, match="cv: expected at most 3 folds, the number of groups, got 5"
+    ):
         learn([FOREST, TREE], cv=5, groups=np.arange(60) // 20)
 
 
@@ -373,7 +427,9 @@ def test_frames_keep_their_names_and_pipelines_see_them_as_they_are():
     with pytest.raises(ValueError, match="feature names"):
         framed.predict(numbers[["age", "dose"]])
     scaled = make_pipeline(StandardScaler(), clone(TREE[1]))
-    assert learn([("pipe", scaled)], scoring="interval_concordance_index", X=numbers).weights_ == {"pipe": 1.0}
+    assert learn([("pipe", scaled)], scoring="interval_concordance_index", X=numbers).weights_ == {
+        "pipe": 1.0
+    }
 
 
 def test_text_is_refused_by_name():
@@ -397,8 +453,12 @@ def test_the_table_is_drawn_with_weights_and_scores():
     ax = plot_leaderboard(model)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["tree", "constant"]
     assert [bar.get_width() for bar in ax.patches] == [1.0, 0.0]
-    assert [text.get_text() for text in ax.texts] == [f"score {score:.4g}" for score in model.leaderboard_.scores]
-    with pytest.raises(TypeError, match="model: expected a super learner, got MaxMarginIntervalTree"):
+    assert [text.get_text() for text in ax.texts] == [
+        f"score {score:.4g}" for score in model.leaderboard_.scores
+    ]
+    with pytest.raises(
+        TypeError, match="model: expected a super learner, got MaxMarginIntervalTree"
+    ):
         plot_leaderboard(clone(TREE[1]).fit(X, Y))
 
 
@@ -438,9 +498,13 @@ def fake_clock(monkeypatch):
 def test_what_is_not_finished_in_time_is_left_out_and_stops(fake_clock, n_jobs):
     slow = ("slow", MaxMarginIntervalTree())
     models, late = (
-        ([CONSTANT, TREE, slow, LINEAR], "'slow', 'linear' were") if n_jobs == 1 else ([CONSTANT, slow], "'slow' was")
+        ([CONSTANT, TREE, slow, LINEAR], "'slow', 'linear' were")
+        if n_jobs == 1
+        else ([CONSTANT, slow], "'slow' was")
     )
-    with pytest.warns(UserWarning, match=f"time_limit: {late} not finished in 60 seconds and left out"):
+    with pytest.warns(
+        UserWarning, match=f"time_limit: {late} not finished in 60 seconds and left out"
+    ):
         model = learn(models, time_limit=60, n_jobs=n_jobs)
     assert "slow" not in model.weights_
     assert model.leaderboard_.names[-1] in ("slow", "linear")
@@ -468,7 +532,9 @@ def test_a_model_that_fails_when_its_time_is_over_is_left_out_like_others(monkey
     fit = Training.fit
     monkeypatch.setattr(module, "clock", lambda: now[0])
     monkeypatch.setattr(Training, "fit", fails)
-    with pytest.warns(UserWarning, match="time_limit: 'late' was not finished in 60 seconds and left out"):
+    with pytest.warns(
+        UserWarning, match="time_limit: 'late' was not finished in 60 seconds and left out"
+    ):
         model = learn([CONSTANT, TREE, ("late", MaxMarginIntervalTree())], time_limit=60)
     may_fail.set()
     for worker in workers:
@@ -507,7 +573,9 @@ def test_boosters_and_forests_stop_soon_when_nobody_waits(monkeypatch):
     """They ask in every stage and tree, so a stop is heard before the work is done."""
     asked = []
     for name in ("stages", "forest"):
-        monkeypatch.setattr(f"marginwood._trees.{name}.check_stopped", lambda name=name: asked.append(name))
+        monkeypatch.setattr(
+            f"marginwood._trees.{name}.check_stopped", lambda name=name: asked.append(name)
+        )
     MaxMarginIntervalBoosting(7).fit(X, Y)
     MaxMarginIntervalForest(5).fit(X, Y)
     assert asked == ["stages"] * 7 + ["forest"] * 5
@@ -550,7 +618,9 @@ def test_a_killed_fit_does_only_unfinished_pieces_again(tmp_path, monkeypatch, n
     path = tmp_path / "pieces"
     command = [sys.executable, "-c", RUN, json.dumps([str(path), n_fits])]
     folder = Path(__file__).parent  # of this module, which the process imports
-    process = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=folder, check=False)
+    process = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, cwd=folder, check=False
+    )
     assert process.returncode == -signal.SIGKILL, process.stderr
     fits = count_fits(monkeypatch)
     resumed = learn(checkpoint=path)
@@ -586,7 +656,9 @@ def test_a_checkpoint_of_other_data_or_models_is_refused(tmp_path):
 
 
 def test_a_model_that_cannot_be_saved_is_named(tmp_path):
-    with pytest.warns(UserWarning, match="checkpoint: the model 'mine' is not kept and would be trained again"):
+    with pytest.warns(
+        UserWarning, match="checkpoint: the model 'mine' is not kept and would be trained again"
+    ):
         learn([("mine", Always(1.0))], checkpoint=tmp_path / "pieces")
 
 
@@ -601,15 +673,27 @@ def test_a_checkpoint_needs_a_seed(tmp_path):
     [
         ({"models": "best"}, ValueError, "models: expected 'auto' or a list of .*got 'best'"),
         ({"models": []}, ValueError, "got no models"),
-        ({"models": [MaxMarginIntervalTree()]}, ValueError, r"got MaxMarginIntervalTree\(\) at place 0"),
+        (
+            {"models": [MaxMarginIntervalTree()]},
+            ValueError,
+            r"got MaxMarginIntervalTree\(\) at place 0",
+        ),
         ({"models": [("", TREE[1])]}, ValueError, "at place 0"),
-        ({"models": [CONSTANT, TREE, CONSTANT]}, ValueError, "names that differ, got 'constant' twice"),
+        (
+            {"models": [CONSTANT, TREE, CONSTANT]},
+            ValueError,
+            "names that differ, got 'constant' twice",
+        ),
         (
             {"models": [("tree", MaxMarginIntervalTree)]},
             TypeError,
             "models: 'tree': expected an estimator with fit and predict, got the class MaxMarginIntervalTree; call it",
         ),
-        ({"models": [("tree", 3)]}, TypeError, "models: 'tree': expected an estimator with fit and predict, got 3"),
+        (
+            {"models": [("tree", 3)]},
+            TypeError,
+            "models: 'tree': expected an estimator with fit and predict, got 3",
+        ),
         ({"time_limit": 0}, ValueError, "time_limit: expected a finite number > 0, got 0"),
         ({"time_limit": "soon"}, TypeError, "time_limit"),
         ({"scoring": "best"}, ValueError, "scoring: expected one of"),
@@ -632,9 +716,12 @@ class Shaped(Always):
     """Predicts something else than a number per row."""
 
     def predict(self, X):
-        return {"column": np.zeros((len(X), 1)), "short": np.zeros(3), "one": 1.0, "text": np.array(["a"] * len(X))}[
-            self.value
-        ]
+        return {
+            "column": np.zeros((len(X), 1)),
+            "short": np.zeros(3),
+            "one": 1.0,
+            "text": np.array(["a"] * len(X)),
+        }[self.value]
 
 
 @pytest.mark.parametrize(
@@ -671,5 +758,7 @@ def test_a_checkpoint_keeps_every_model_of_the_library(tmp_path, monkeypatch):
     fits = count_fits(monkeypatch)
     first = learn("auto", features, intervals, checkpoint=tmp_path / "pieces")
     n_fits = len(fits)
-    same(first, learn("auto", features, intervals, checkpoint=tmp_path / "pieces"), features=features)
+    same(
+        first, learn("auto", features, intervals, checkpoint=tmp_path / "pieces"), features=features
+    )
     assert len(fits) == n_fits

@@ -29,7 +29,10 @@ Y = np.column_stack([VALUE - 0.1, np.where(RANDOM.uniform(size=N_ROWS) < 0.2, np
 PANDAS = pd.DataFrame({"kind": pd.Categorical(KIND), "noise": NOISE})
 PANDAS.loc[3, "kind"] = np.nan
 POLARS = pl.DataFrame(
-    {"kind": pl.Series([None if row == 3 else kind for row, kind in enumerate(KIND)]), "noise": NOISE}
+    {
+        "kind": pl.Series([None if row == 3 else kind for row, kind in enumerate(KIND)]),
+        "noise": NOISE,
+    }
 )
 POLARS = POLARS.with_columns(pl.col("kind").cast(pl.Categorical))
 frames = pytest.mark.parametrize("frame", [PANDAS, POLARS], ids=["pandas", "polars"])
@@ -56,7 +59,9 @@ def test_a_model_sees_the_frame_or_indicators_of_its_categories(frame, name, mem
     if name in NUMBERS_ONLY:
         indicators = np.column_stack([KIND == "b", KIND == "c", NOISE]).astype(float)
         indicators[3, :2] = 0.0
-        np.testing.assert_array_equal(model.predict(frame), learn(indicators, [(name, member)]).predict(indicators))
+        np.testing.assert_array_equal(
+            model.predict(frame), learn(indicators, [(name, member)]).predict(indicators)
+        )
     else:
         assert model.estimators_[name].estimators_[0].categories_ == model.categories_
 
@@ -73,7 +78,10 @@ def test_the_library_learns_categories(frame):
     model = IntervalSuperLearner(cv=2, random_state=0).fit(frame, Y)
     assert model.score(frame, Y) > 0.9
     linear = {"linear", "likelihood", "boosting-linear"}
-    assert set(model._takes_finite) == {"constant", "kernel", "kernel-middle", "kernel-additive"} | linear
+    assert (
+        set(model._takes_finite)
+        == {"constant", "kernel", "kernel-middle", "kernel-additive"} | linear
+    )
 
 
 @frames
@@ -106,7 +114,9 @@ def test_a_file_keeps_the_categories(frame, tmp_path):
 def test_a_checkpoint_goes_on_with_the_same_categories_only(frame, tmp_path, monkeypatch):
     model = learn(frame, checkpoint=tmp_path)
     monkeypatch.setattr(Training, "fit", None)  # nothing is fitted again
-    np.testing.assert_array_equal(learn(frame, checkpoint=tmp_path).predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(
+        learn(frame, checkpoint=tmp_path).predict(frame), model.predict(frame)
+    )
     with pytest.raises(ValueError, match="categories"):
         learn(PANDAS.assign(kind=PANDAS["kind"].cat.add_categories("d")), checkpoint=tmp_path)
 
@@ -116,14 +126,18 @@ def test_a_label_that_training_did_not_have_counts_as_missing():
     other = PANDAS.astype({"kind": object})
     other.loc[:, "kind"] = "z"
     missing = PANDAS.assign(kind=pd.Categorical([None] * N_ROWS, ["a"]))
-    np.testing.assert_array_equal(model.predict(other.astype({"kind": "category"})), model.predict(missing))
+    np.testing.assert_array_equal(
+        model.predict(other.astype({"kind": "category"})), model.predict(missing)
+    )
 
 
 def test_partial_dependence_and_pictures_take_numbers_and_categories():
     from marginwood.plotting import plot_importances, plot_partial_dependence
 
     model = learn(PANDAS)
-    found = partial_dependence(model, PANDAS.dropna(), ["kind"], categorical_features=["kind"], kind="average")
+    found = partial_dependence(
+        model, PANDAS.dropna(), ["kind"], categorical_features=["kind"], kind="average"
+    )
     assert found["average"][0].argmax() == 1
     assert plot_importances(model) is not None
     assert plot_partial_dependence(model, PANDAS, ["noise"]) is not None

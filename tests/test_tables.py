@@ -96,7 +96,9 @@ def test_parquet_keeps_its_types(tmp_path):
 def test_text_is_refused_where_it_is_used_and_only_there(tmp_path):
     table = read(tmp_path, b"a,city\n1,Bonn\n2,Rome\n")
     assert table.numbers(["a"]).tolist() == [[1], [2]]
-    with pytest.raises(DataError, match="column 'city', row 0: expected a number, got 'Bonn'; drop it"):
+    with pytest.raises(
+        DataError, match="column 'city', row 0: expected a number, got 'Bonn'; drop it"
+    ):
         table.numbers(["city"], "; drop it")
 
 
@@ -118,7 +120,10 @@ def test_an_absent_column_is_named(tmp_path):
         (b"", "empty"),
         (b"\n\n", "empty"),
         (b"1,2\n3,4\n", "line 1 holds numbers"),
-        (b"a,b\n1,2\n1,2,3\n", "row 1: expected 2 fields, got 3; a cell that holds ',' must be in quotes"),
+        (
+            b"a,b\n1,2\n1,2,3\n",
+            "row 1: expected 2 fields, got 3; a cell that holds ',' must be in quotes",
+        ),
         ("a,größe\n1,2\n".encode("latin-1"), "not UTF-8"),
         (b"a,b\n1,\xe4\n", "not UTF-8"),
         (CLEAN.decode().encode("utf-16"), "UTF-16"),
@@ -143,11 +148,21 @@ def test_what_is_no_table_is_refused_with_its_name(tmp_path, content, message):
         (b'\xef\xbb\xbfa,"b,",c\n1,"2\n,",3\n4,"5,"\n', 2),
         (gzip.compress(b"a;b;c\n1;2;3\n4;5"), 2),
     ],
-    ids=["cut off", "after an open end", "blank line", "text", "blank line at the end", "tabs", "quotes", "gz"],
+    ids=[
+        "cut off",
+        "after an open end",
+        "blank line",
+        "text",
+        "blank line at the end",
+        "tabs",
+        "quotes",
+        "gz",
+    ],
 )
 def test_a_row_with_fewer_fields_than_the_header_is_refused(tmp_path, content, n_fields):
     with pytest.raises(
-        DataError, match=f"row 1: expected 3 fields, got {n_fields}; a cell may be empty, but its '.*' must"
+        DataError,
+        match=f"row 1: expected 3 fields, got {n_fields}; a cell may be empty, but its '.*' must",
     ):
         read(tmp_path, content)
 
@@ -188,5 +203,6 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, name):
     columns = {"a": np.array([1 / 3, -INF, 1e-300]), "b": np.array([INF, np.pi, 2**53 + 1.0])}
     write_table(str(tmp_path / name), columns)
     assert (
-        read_table(str(tmp_path / name)).numbers(["a", "b"]).tobytes() == np.column_stack([*columns.values()]).tobytes()
+        read_table(str(tmp_path / name)).numbers(["a", "b"]).tobytes()
+        == np.column_stack([*columns.values()]).tobytes()
     )

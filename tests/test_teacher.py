@@ -31,7 +31,9 @@ X_NEW, Y_NEW = make_sine(1000, 3, random_state=1)
 WEIGHTS = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
 FOREST = MaxMarginIntervalForest(30, max_features=None, min_samples_leaf=3, random_state=0)
 BOOSTER = MaxMarginIntervalBoosting(margin=0.3, random_state=0)
-MIXTURE = IntervalSuperLearner([("constant", IntervalDummyRegressor()), ("forest", FOREST)], cv=3, random_state=0)
+MIXTURE = IntervalSuperLearner(
+    [("constant", IntervalDummyRegressor()), ("forest", FOREST)], cv=3, random_state=0
+)
 
 
 class Teacher(BaseEstimator):
@@ -131,7 +133,9 @@ def test_categories_and_missing_values_are_taught():
 
 def test_threads_change_nothing(tmp_path):
     one = learn(teacher=FOREST, max_features=1, random_state=0).fit(X, Y)
-    two = learn(teacher=FOREST, max_features=1, random_state=0, n_jobs=2, checkpoint=tmp_path / "log").fit(X, Y)
+    two = learn(
+        teacher=FOREST, max_features=1, random_state=0, n_jobs=2, checkpoint=tmp_path / "log"
+    ).fit(X, Y)
     np.testing.assert_array_equal(one.predict(X_NEW), two.predict(X_NEW))
     assert one.best_score_ == two.best_score_
 
@@ -167,7 +171,9 @@ def test_a_forest_of_scikit_learn_is_no_teacher_unless_it_is_cross_fitted():
     is_exact = np.isfinite(Y).all(axis=1)
     exact = Y[is_exact].mean(axis=1)
     foreign = RandomForestRegressor(30, random_state=0)
-    with pytest.raises(TypeError, match=r"teacher: .*got RandomForestRegressor. Wrap it in a CrossFitted"):
+    with pytest.raises(
+        TypeError, match=r"teacher: .*got RandomForestRegressor. Wrap it in a CrossFitted"
+    ):
         learn(teacher=foreign).fit(X[is_exact], exact)
     taught = learn(teacher=CrossFittedIntervalRegressor(foreign)).fit(X[is_exact], exact)
     assert taught.score(X[is_exact], exact) > 0.8
@@ -184,9 +190,17 @@ def test_margins_of_rows_without_an_opinion_may_be_chosen():
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"teacher": "forest"}, TypeError, "teacher: expected an estimator with fit and predict, got 'forest'"),
+        (
+            {"teacher": "forest"},
+            TypeError,
+            "teacher: expected an estimator with fit and predict, got 'forest'",
+        ),
         ({"teacher": MaxMarginIntervalForest}, TypeError, "teacher: .* call it"),
-        ({"teacher": MaxMarginIntervalTree()}, TypeError, "teacher: .*IntervalTree. Wrap it in a CrossFitted"),
+        (
+            {"teacher": MaxMarginIntervalTree()},
+            TypeError,
+            "teacher: .*IntervalTree. Wrap it in a CrossFitted",
+        ),
         (
             {"teacher": Teacher(np.zeros(3))},
             ValueError,
@@ -197,7 +211,11 @@ def test_margins_of_rows_without_an_opinion_may_be_chosen():
             ValueError,
             "teacher_share: expected a number from 0 to 1, got 1.5",
         ),
-        ({"teacher": Teacher(np.full(len(X), np.nan))}, ValueError, "teacher: no informative row has a prediction"),
+        (
+            {"teacher": Teacher(np.full(len(X), np.nan))},
+            ValueError,
+            "teacher: no informative row has a prediction",
+        ),
     ],
 )
 def test_a_wrong_teacher_is_named(parameters, error, message):

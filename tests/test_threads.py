@@ -17,7 +17,12 @@ from marginwood import (
     MaxMarginIntervalTreeCV,
 )
 from marginwood._core import parallel
-from marginwood._support.threads import MOST_PER_PROCESSOR, check_stopped, count_threads, run_in_threads
+from marginwood._support.threads import (
+    MOST_PER_PROCESSOR,
+    check_stopped,
+    count_threads,
+    run_in_threads,
+)
 from marginwood.datasets import make_sine
 
 
@@ -96,7 +101,9 @@ def test_work_that_nobody_waits_for_ends_where_it_checks():
 
 def test_threads_of_threads_hear_of_it_too():
     begun = queue.SimpleQueue()
-    results = run_in_threads(lambda key: list(run_in_threads(busy, [begun])) if key else key, [0, 1])
+    results = run_in_threads(
+        lambda key: list(run_in_threads(busy, [begun])) if key else key, [0, 1]
+    )
     next(results)
     inner = begun.get(timeout=PATIENCE)
     results.close()
@@ -117,7 +124,10 @@ def test_what_is_not_finished_in_time_is_given_up():
             busy(begun)
         return key
 
-    assert list(run_in_threads(work, range(4), time_left=lambda: seconds_left[0])) == [(0, 0), (1, 1)]
+    assert list(run_in_threads(work, range(4), time_left=lambda: seconds_left[0])) == [
+        (0, 0),
+        (1, 1),
+    ]
     worker = begun.get(timeout=PATIENCE)
     worker.join(timeout=PATIENCE)
     assert not worker.is_alive()

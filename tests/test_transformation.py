@@ -11,7 +11,12 @@ from scipy.stats import norm
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginwood import CensoringStratifiedKFold, TransformationTree, TransformationTreeCV, export_text
+from marginwood import (
+    CensoringStratifiedKFold,
+    TransformationTree,
+    TransformationTreeCV,
+    export_text,
+)
 from marginwood._baselines.association import association_log_p_values
 from marginwood._baselines.normal import _rows, fit_normal, location_scores
 from marginwood.datasets import make_linear, make_sine
@@ -23,7 +28,9 @@ from strategies import informative_intervals, one_sided_intervals, spread_weight
 def expected_failures(estimator):
     failures = {}
     if estimator.min_samples_leaf != 1:
-        failures["check_sample_weight_equivalence_on_dense_data"] = "sizes of nodes count rows, not weights"
+        failures["check_sample_weight_equivalence_on_dense_data"] = (
+            "sizes of nodes count rows, not weights"
+        )
     return failures
 
 
@@ -62,7 +69,10 @@ def censored_sample(n=60, seed=0):
         ((-inf, 2.0), norm.logcdf(2, 1, 2)),
         ((2.0, 2.0 + 1e-9), norm.logpdf(2, 1, 2) + np.log((2 + 1e-9) - 2)),
         ((60.0, inf), norm.logsf(60, 1, 2)),
-        ((60.0, 62.0), norm.logsf(60, 1, 2) + np.log1p(-np.exp(norm.logsf(62, 1, 2) - norm.logsf(60, 1, 2)))),
+        (
+            (60.0, 62.0),
+            norm.logsf(60, 1, 2) + np.log1p(-np.exp(norm.logsf(62, 1, 2) - norm.logsf(60, 1, 2))),
+        ),
     ],
 )
 def test_log_likelihoods_of_all_kinds_of_censoring(row, expected):
@@ -89,7 +99,9 @@ def test_the_fit_is_a_maximum_of_the_likelihood(seed):
     np.testing.assert_allclose(fit.log_likelihood, -negative(at), rtol=1e-12)
     np.testing.assert_allclose(weight @ location_scores(y, fit.mean, fit.scale), 0, atol=1e-8)
     np.testing.assert_allclose(approx_fprime(at, negative, 1e-7), 0, atol=1e-3)
-    other = minimize(negative, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
+    other = minimize(
+        negative, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10}
+    )
     np.testing.assert_allclose(other.x, at, atol=1e-5)
 
 
@@ -112,7 +124,9 @@ def test_without_censoring_the_fit_is_mean_and_standard_deviation():
 
 
 def test_a_likelihood_without_maximum_still_gives_a_finite_fit():
-    y = np.array([[1, inf]] * 5 + [[-inf, 0]] * 3)  # wider and wider distributions fit better and better
+    y = np.array(
+        [[1, inf]] * 5 + [[-inf, 0]] * 3
+    )  # wider and wider distributions fit better and better
     fit = fit_normal(y, np.ones(8))
     np.testing.assert_allclose(fit.scale, 100)
     np.testing.assert_allclose(location_scores(y, fit.mean, fit.scale).sum(), 0, atol=1e-9)
@@ -132,10 +146,16 @@ def test_p_values_are_those_of_permutations():
 
 def test_p_values_are_adjusted_for_the_features_that_vary():
     rng = np.random.default_rng(0)
-    x, scores, weight = rng.normal(size=(40, 1)), rng.normal(size=40), rng.integers(1, 4, size=40).astype(float)
+    x, scores, weight = (
+        rng.normal(size=(40, 1)),
+        rng.normal(size=40),
+        rng.integers(1, 4, size=40).astype(float),
+    )
     scores += x[:, 0]
     alone = association_log_p_values(x, scores, weight)[0]
-    among = association_log_p_values(np.column_stack([x, x, np.ones(40), np.full(40, nan)]), scores, weight)
+    among = association_log_p_values(
+        np.column_stack([x, x, np.ones(40), np.full(40, nan)]), scores, weight
+    )
     np.testing.assert_allclose(among, [alone + np.log(2)] * 2 + [0, 0])
     repeated = association_log_p_values(
         *(np.repeat(a, weight.astype(int), axis=0) for a in (x, scores)), np.ones(int(weight.sum()))
@@ -191,14 +211,19 @@ def test_without_signal_a_tree_is_seldom_split():
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n_split += (
-            TransformationTree(significance=0.1).fit(rng.normal(size=(50, 5)), rng.normal(size=50)).get_n_leaves() > 1
+            TransformationTree(significance=0.1)
+            .fit(rng.normal(size=(50, 5)), rng.normal(size=50))
+            .get_n_leaves()
+            > 1
         )
     assert n_split <= 12  # 6 expected; more than 12 has probability 0.005
 
 
 def test_a_smaller_level_of_significance_gives_a_part_of_the_tree():
     X, y = step_problem()
-    large, small = (TransformationTree(significance=significance).fit(X, y) for significance in (0.9, 1e-8))
+    large, small = (
+        TransformationTree(significance=significance).fit(X, y) for significance in (0.9, 1e-8)
+    )
     assert 1 < small.get_n_leaves() < large.get_n_leaves()
     assert small.get_depth() <= large.get_depth()
     # Every leaf of the larger tree lies in one leaf of the smaller.
@@ -209,7 +234,9 @@ def test_a_smaller_level_of_significance_gives_a_part_of_the_tree():
 
 def test_leaves_keep_their_least_size_and_depth():
     X, y = step_problem()
-    tree = TransformationTree(significance=1.0, min_samples_leaf=15, min_samples_split=40, max_depth=3).fit(X, y)
+    tree = TransformationTree(
+        significance=1.0, min_samples_leaf=15, min_samples_split=40, max_depth=3
+    ).fit(X, y)
     assert np.bincount(tree.apply(X))[tree.tree_.children_left == -1].min() >= 15
     assert tree.tree_.n_node_samples[tree.tree_.children_left != -1].min() >= 40
     assert tree.get_depth() == 3
@@ -227,14 +254,18 @@ def test_one_kind_of_censoring_falls_back_to_the_least_extreme_limit(y):
 
 def extreme_weights(n):
     """Weights that vanish beside one another."""
-    return st.lists(st.sampled_from([1e-200, 1e-6, 1.0, 1e6, 1e200]), min_size=n, max_size=n).map(np.array)
+    return st.lists(st.sampled_from([1e-200, 1e-6, 1.0, 1e6, 1e200]), min_size=n, max_size=n).map(
+        np.array
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*are \\(-inf, inf\\):UserWarning")
 @given(problem=tree_problems(extreme_weights), significance=st.sampled_from([0.05, 1.0]))
 def test_any_weights_give_finite_predictions_between_the_limits(problem, significance):
     X, y, weights = problem
-    tree = TransformationTree(significance=significance, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
+    tree = TransformationTree(
+        significance=significance, min_samples_split=2, min_samples_leaf=1
+    ).fit(X, y, weights)
     limits = y[np.isfinite(y)]
     prediction = tree.predict(X)
     rounding = 1e-9 * (1 + np.abs(limits).max())
@@ -247,7 +278,9 @@ def test_any_weights_give_finite_predictions_between_the_limits(problem, signifi
 @given(problem=tree_problems(), significance=st.sampled_from([0.05, 1.0]))
 def test_any_data_gives_finite_predictions_between_the_limits(problem, significance):
     X, y, weights = problem
-    tree = TransformationTree(significance=significance, min_samples_split=2, min_samples_leaf=1).fit(X, y, weights)
+    tree = TransformationTree(
+        significance=significance, min_samples_split=2, min_samples_leaf=1
+    ).fit(X, y, weights)
     counted = y if weights is None else y[weights > 0]
     limits = counted[np.isfinite(counted)]
     prediction = tree.predict(X)
@@ -269,7 +302,9 @@ def test_a_row_of_next_to_no_weight_leaves_the_others_as_they_are(light):
     assert np.isfinite(tree.tree_.impurity).all()
     value, step = np.random.default_rng(0).normal(size=40), np.repeat([0.0, 3.0], 20)
     heavy = TransformationTree(significance=1.0).fit(
-        np.append(step, 9)[:, None], np.append(value + step, 50), sample_weight=np.append(np.ones(40), light)
+        np.append(step, 9)[:, None],
+        np.append(value + step, 50),
+        sample_weight=np.append(np.ones(40), light),
     )
     assert heavy.tree_.threshold[0] == 1.5
 
@@ -309,7 +344,9 @@ def test_offset_and_unit_of_a_feature_do_not_change_the_leaves():
     X, y = step_problem()
     leaves = TransformationTree(significance=0.5).fit(X, y).apply(X)
     units = np.array([2.0**300, 2.0**-300, 1.0])
-    np.testing.assert_array_equal(TransformationTree(significance=0.5).fit(X * units, y).apply(X * units), leaves)
+    np.testing.assert_array_equal(
+        TransformationTree(significance=0.5).fit(X * units, y).apply(X * units), leaves
+    )
 
 
 def test_infinities_and_missing_values_in_features_are_data():
@@ -318,12 +355,16 @@ def test_infinities_and_missing_values_in_features_are_data():
     high = X[:, 1] > 0.6
     X[np.flatnonzero(high)[:20], 1] = nan
     tree = TransformationTree().fit(X, y)
-    np.testing.assert_allclose(tree.predict([[0.5, -inf, 0.5], [0.5, inf, 0.5], [0.5, nan, 0.5]]), [0, 4, 4], atol=0.6)
+    np.testing.assert_allclose(
+        tree.predict([[0.5, -inf, 0.5], [0.5, inf, 0.5], [0.5, nan, 0.5]]), [0, 4, 4], atol=0.6
+    )
 
 
 def test_a_fitted_tree_can_be_drawn():
     X, y = step_problem()
-    assert "dose <= 0.596" in export_text(TransformationTree().fit(X, y), feature_names=["age", "dose", "mass"])
+    assert "dose <= 0.596" in export_text(
+        TransformationTree().fit(X, y), feature_names=["age", "dose", "mass"]
+    )
 
 
 @pytest.mark.parametrize("significance", [0.0, 1.5, nan])
@@ -352,7 +393,10 @@ def test_grid_search_and_the_built_in_search_beat_a_constant_on_a_line():
     X, y = make_linear(random_state=0)
     scorer = get_scorer("interval_d2")
     search = GridSearchCV(
-        TransformationTree(), {"significance": [1e-4, 0.05]}, scoring=scorer, cv=CensoringStratifiedKFold(3)
+        TransformationTree(),
+        {"significance": [1e-4, 0.05]},
+        scoring=scorer,
+        cv=CensoringStratifiedKFold(3),
     )
     assert search.fit(X, y).best_score_ > 0.7
     X_test, y_test = make_linear(random_state=1)
@@ -363,4 +407,6 @@ def test_a_leaf_has_one_value_and_no_optimal_interval():
     X, y = make_sine(random_state=0)
     model = TransformationTree().fit(X, y + 7.0)
     np.testing.assert_array_equal(model.tree_.value_low, model.tree_.nodes["value"])
-    assert not hasattr(model, "predict_optimal_interval")  # a median of a distribution minimises no cost
+    assert not hasattr(
+        model, "predict_optimal_interval"
+    )  # a median of a distribution minimises no cost

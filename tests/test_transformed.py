@@ -30,7 +30,9 @@ with np.errstate(divide="ignore"):
 TREE = MaxMarginIntervalTree(max_depth=3, margin=0.1)
 
 
-@parametrize_with_checks([TransformedIntervalRegressor(TREE, func=np.arcsinh, inverse_func=np.sinh)])
+@parametrize_with_checks(
+    [TransformedIntervalRegressor(TREE, func=np.arcsinh, inverse_func=np.sinh)]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
@@ -44,7 +46,9 @@ def test_the_logarithm_of_both_ends_is_learned_and_brought_back():
 
 def test_a_pair_of_functions_does_the_same():
     named = TransformedIntervalRegressor(TREE).fit(X, TIMES)
-    pair = TransformedIntervalRegressor(TREE, func=np.log, inverse_func=np.exp).fit(X, np.maximum(TIMES, 1e-300))
+    pair = TransformedIntervalRegressor(TREE, func=np.log, inverse_func=np.exp).fit(
+        X, np.maximum(TIMES, 1e-300)
+    )
     np.testing.assert_allclose(named.predict(X), pair.predict(X))
 
 
@@ -56,7 +60,9 @@ def test_curves_and_quantiles_come_back_in_units_of_the_target():
     np.testing.assert_allclose(curves.quantile(shares), np.exp(literal.quantile(shares)))
     days = np.array([0.5, 1.0, 2.0])
     for bound in ("lower", "upper"):
-        np.testing.assert_allclose(curves.sf(days, bound=bound), literal.sf(np.log(days), bound=bound))
+        np.testing.assert_allclose(
+            curves.sf(days, bound=bound), literal.sf(np.log(days), bound=bound)
+        )
     np.testing.assert_allclose(curves.cdf(-1.0), 0.0)
     np.testing.assert_allclose(curves[3].support, np.exp(literal[3].support))
     np.testing.assert_allclose(curves[3].mass, literal[3].mass)
@@ -74,8 +80,12 @@ def test_curves_quantiles_and_means_agree():
     np.testing.assert_allclose(curves.mean(bound="spread", within=(0, 100)), expected, rtol=1e-3)
 
 
-@pytest.mark.parametrize("name", [name for name in SCORERS if "log_loss" in name or "crps" in name or "brier" in name])
-@pytest.mark.parametrize("inner", [CensoredLinearRegression(), MaxMarginIntervalForest(5, random_state=0)])
+@pytest.mark.parametrize(
+    "name", [name for name in SCORERS if "log_loss" in name or "crps" in name or "brier" in name]
+)
+@pytest.mark.parametrize(
+    "inner", [CensoredLinearRegression(), MaxMarginIntervalForest(5, random_state=0)]
+)
 def test_transformed_distributions_are_scored(inner, name):
     model = TransformedIntervalRegressor(inner)
     scores = cross_val_score(model, X, TIMES, scoring=get_scorer(name), cv=2, error_score="raise")
@@ -103,7 +113,9 @@ def test_mass_beyond_the_largest_number_is_open_above():
 
 def test_a_regressor_without_distributions_has_none_here():
     assert not hasattr(TransformedIntervalRegressor(TREE), "predict_distribution")
-    assert hasattr(TransformedIntervalRegressor(DistributionalIntervalRegressor(TREE)), "predict_quantile")
+    assert hasattr(
+        TransformedIntervalRegressor(DistributionalIntervalRegressor(TREE)), "predict_quantile"
+    )
 
 
 def test_a_time_from_zero_on_is_open_below():
@@ -115,14 +127,42 @@ def test_a_time_from_zero_on_is_open_below():
 @pytest.mark.parametrize(
     ("y", "parameters", "message"),
     [
-        ([(-3, -2), (1, 2)], {}, "expected upper ends above 0 for func='log', got others in 1 of 2 rows"),
-        ([(-3, 2), (1, 2)], {}, "expected lower ends from 0 on, got others in 1 of 2 rows .*An unknown end is -inf"),
-        ([(1, 2), (1, 2)], {"func": "cube"}, "func: expected one of 'log', 'log1p', 'sqrt', 'arcsinh', got 'cube'"),
+        (
+            [(-3, -2), (1, 2)],
+            {},
+            "expected upper ends above 0 for func='log', got others in 1 of 2 rows",
+        ),
+        (
+            [(-3, 2), (1, 2)],
+            {},
+            "expected lower ends from 0 on, got others in 1 of 2 rows .*An unknown end is -inf",
+        ),
+        (
+            [(1, 2), (1, 2)],
+            {"func": "cube"},
+            "func: expected one of 'log', 'log1p', 'sqrt', 'arcsinh', got 'cube'",
+        ),
         ([(1, 2), (1, 2)], {"inverse_func": np.exp}, "inverse_func: expected None"),
-        ([(1, 2), (1, 2)], {"func": np.negative, "inverse_func": np.negative}, "got -1 for 1 and -2 for 2"),
-        ([1, 2], {"func": np.reciprocal, "inverse_func": np.reciprocal}, "an increasing function, got 1 for 1 and 0.5"),
-        ([3, 2], {"func": np.log, "inverse_func": np.square}, r"the inverse of func, got 0.48\d* for func\(2\) = 0.69"),
-        ([3, 2], {"func": np.sign, "inverse_func": np.sign}, r"the inverse of func, got 1 for func\(2\) = 1"),
+        (
+            [(1, 2), (1, 2)],
+            {"func": np.negative, "inverse_func": np.negative},
+            "got -1 for 1 and -2 for 2",
+        ),
+        (
+            [1, 2],
+            {"func": np.reciprocal, "inverse_func": np.reciprocal},
+            "an increasing function, got 1 for 1 and 0.5",
+        ),
+        (
+            [3, 2],
+            {"func": np.log, "inverse_func": np.square},
+            r"the inverse of func, got 0.48\d* for func\(2\) = 0.69",
+        ),
+        (
+            [3, 2],
+            {"func": np.sign, "inverse_func": np.sign},
+            r"the inverse of func, got 1 for func\(2\) = 1",
+        ),
     ],
 )
 def test_what_has_no_transform_is_refused(y, parameters, message):
@@ -146,10 +186,16 @@ def test_predictions_rise_and_stay_in_the_range_of_the_function(inner, func, lea
 
 
 def test_a_pair_of_functions_brings_infinities_back_to_the_ends_of_its_range():
-    inner = ConformalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), mode="upper", random_state=0)
-    model = TransformedIntervalRegressor(inner, func=logit, inverse_func=expit).fit(X, expit(X[:, 0]))
+    inner = ConformalIntervalRegressor(
+        MaxMarginIntervalTree(max_depth=2), mode="upper", random_state=0
+    )
+    model = TransformedIntervalRegressor(inner, func=logit, inverse_func=expit).fit(
+        X, expit(X[:, 0])
+    )
     assert (model.predict_interval(X, 0.8)[:, 0] == 0.0).all()
-    pair = TransformedIntervalRegressor(inner, func=np.cbrt, inverse_func=lambda root: root**3).fit(X, X[:, 0])
+    pair = TransformedIntervalRegressor(inner, func=np.cbrt, inverse_func=lambda root: root**3).fit(
+        X, X[:, 0]
+    )
     assert (pair.predict_interval(X, 0.8)[:, 0] == -np.inf).all()
 
 
@@ -159,7 +205,9 @@ def test_a_function_needs_its_inverse():
 
 
 def test_times_and_events_in_the_place_of_ends_are_recognised():
-    with pytest.raises(ValueError, match=r"upper < lower in 2 of 3 rows .*from_events\(time, event\)"):
+    with pytest.raises(
+        ValueError, match=r"upper < lower in 2 of 3 rows .*from_events\(time, event\)"
+    ):
         check_intervals([(5.0, 1), (7.0, 0), (1.0, 1)])
 
 
@@ -173,12 +221,18 @@ def test_a_tree_of_a_transformed_target_has_values_of_the_target():
     model = TransformedIntervalRegressor(MaxMarginIntervalTree(max_depth=2)).fit(X, TIMES)
     np.testing.assert_array_equal(model.tree_.predict(X), model.predict(X))
     assert (model.tree_.value_low >= 0).all()
-    assert not hasattr(TransformedIntervalRegressor(IntervalDummyRegressor()).fit(X, TIMES), "tree_")
+    assert not hasattr(
+        TransformedIntervalRegressor(IntervalDummyRegressor()).fit(X, TIMES), "tree_"
+    )
 
 
-@pytest.mark.parametrize(("func", "least"), [("log", 0.0), ("log1p", -1.0), ("sqrt", 0.0), ("arcsinh", -np.inf)])
+@pytest.mark.parametrize(
+    ("func", "least"), [("log", 0.0), ("log1p", -1.0), ("sqrt", 0.0), ("arcsinh", -np.inf)]
+)
 def test_ranges_come_back_in_units_of_the_target(func, least):
-    inner = ConformalIntervalRegressor(MaxMarginIntervalTree(max_depth=2), mode="upper", random_state=0)
+    inner = ConformalIntervalRegressor(
+        MaxMarginIntervalTree(max_depth=2), mode="upper", random_state=0
+    )
     model = TransformedIntervalRegressor(inner, func=func).fit(X, np.exp(X[:, 0]))
     lower, upper = model.predict_interval(X, 0.8).T
     np.testing.assert_array_equal(lower, np.full(len(X), least))
@@ -193,7 +247,9 @@ def test_groups_reach_the_regressor_also_by_metadata_routing():
     search = marginwood.MaxMarginIntervalTreeCV(losses="squared_hinge", margins=[0.0], cv=3)
     with sklearn.config_context(enable_metadata_routing=True):
         model = TransformedIntervalRegressor(search, func="arcsinh").set_fit_request(groups=True)
-        found = cross_validate(model, X, y, cv=GroupKFold(2), params={"groups": groups}, return_estimator=True)
+        found = cross_validate(
+            model, X, y, cv=GroupKFold(2), params={"groups": groups}, return_estimator=True
+        )
     train, _ = next(GroupKFold(2).split(X, y, groups))
     alone = clone(search).fit(X[train], np.arcsinh(y[train]), groups=groups[train])
     assert found["estimator"][0].regressor_.best_params_ == alone.best_params_

@@ -46,9 +46,14 @@ def sine_problem(n=400, seed=0):
 def cost_of(values, y, margin, loss, weights=None):
     """The training cost of predictions."""
     row_margins = np.where(y[:, 0] == y[:, 1], 0.0, margin)
-    errors = np.maximum(y[:, 0] + row_margins - values, 0), np.maximum(values - y[:, 1] + row_margins, 0)
+    errors = (
+        np.maximum(y[:, 0] + row_margins - values, 0),
+        np.maximum(values - y[:, 1] + row_margins, 0),
+    )
     power = 1 if loss == "linear_hinge" else 2
-    return (errors[0] ** power + errors[1] ** power) @ (np.ones(len(y)) if weights is None else weights)
+    return (errors[0] ** power + errors[1] ** power) @ (
+        np.ones(len(y)) if weights is None else weights
+    )
 
 
 def assert_same_rules(tree, other):
@@ -91,9 +96,12 @@ def test_a_shift_of_a_billion_does_not_blur_a_large_tree(loss, scale):
     moved = clone(model).set_params(margin=0.25 * scale).fit(X, (y + 1e9) * scale)
     if scale == 1.0:
         assert_same_rules(tree.tree_, moved.tree_)
-    # A product rounds each target by up to 1e-7 of its unit, which may turn near ties but not the quality of the fit.
+    # A product rounds each target by up to 1e-7 of its unit, which may turn near ties but not the
+    # quality of the fit.
     expected = cost_of(tree.predict(X), y, 0.25, loss)
-    assert cost_of(moved.predict(X) / scale - 1e9, y, 0.25, loss) == pytest.approx(expected, rel=0.05)
+    assert cost_of(moved.predict(X) / scale - 1e9, y, 0.25, loss) == pytest.approx(
+        expected, rel=0.05
+    )
 
 
 @given(tree_problems(weights=count_weights), losses, margins)
@@ -105,8 +113,12 @@ def test_a_whole_weight_is_a_row_repeated(problem, loss, margin):
         np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0)
     )
     assert_same_rules(weighted.tree_, repeated.tree_)
-    np.testing.assert_allclose(weighted.tree_.impurity, repeated.tree_.impurity, rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(weighted.tree_.weighted_n_node_samples, repeated.tree_.n_node_samples)
+    np.testing.assert_allclose(
+        weighted.tree_.impurity, repeated.tree_.impurity, rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_array_equal(
+        weighted.tree_.weighted_n_node_samples, repeated.tree_.n_node_samples
+    )
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-12, atol=1e-12)
 
 
@@ -128,7 +140,9 @@ def test_rows_open_on_both_sides_change_no_cost(data, problem, loss, margin):
     other = MaxMarginIntervalTree(loss=loss, margin=margin).fit(more_X, more_y, more_weights)
     np.testing.assert_allclose(other.tree_.impurity, tree.tree_.impurity, rtol=1e-9, atol=1e-9)
     counted = np.ones(len(y), dtype=bool) if weights is None else weights > 0
-    np.testing.assert_allclose(other.predict(X[counted]), tree.predict(X[counted]), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        other.predict(X[counted]), tree.predict(X[counted]), rtol=1e-12, atol=1e-12
+    )
     assert other.tree_.n_node_samples[0] == tree.tree_.n_node_samples[0] + n_open
 
 
@@ -138,9 +152,15 @@ def test_features_that_hold_nan_are_found(X):
 
 
 def test_nan_that_training_never_saw_goes_where_the_weight_went():
-    X, y, counts = np.array([[0.0], [1.0], [1.0]]), np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 5.0]]), [3, 1, 1]
+    X, y, counts = (
+        np.array([[0.0], [1.0], [1.0]]),
+        np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 5.0]]),
+        [3, 1, 1],
+    )
     weighted = MaxMarginIntervalTree().fit(X, y, counts)
-    repeated = MaxMarginIntervalTree().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0))
+    repeated = MaxMarginIntervalTree().fit(
+        np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0)
+    )
     assert weighted.predict([[nan]]) == repeated.predict([[nan]]) == 0.0
 
 
@@ -149,7 +169,9 @@ def test_a_split_never_raises_training_cost(problem, loss, margin):
     X, y, weights = problem
     tree = MaxMarginIntervalTree(loss=loss, margin=margin).fit(X, y, weights).tree_
     for node in np.flatnonzero(tree.children_left != -1):
-        children = tree.impurity[tree.children_left[node]] + tree.impurity[tree.children_right[node]]
+        children = (
+            tree.impurity[tree.children_left[node]] + tree.impurity[tree.children_right[node]]
+        )
         assert children < tree.impurity[node]
     assert (tree.impurity >= 0).all()
 
@@ -166,7 +188,9 @@ def test_every_training_row_reaches_the_leaf_that_counted_it(problem, loss, marg
     is_leaf = model.tree_.children_left == -1
     np.testing.assert_array_equal(reached, np.where(is_leaf, model.tree_.n_node_samples, 0))
     leaf_weight = model.tree_.weighted_n_node_samples[is_leaf]
-    np.testing.assert_allclose(reached_weight[is_leaf], leaf_weight, rtol=0, atol=1e-12 * weights.sum())
+    np.testing.assert_allclose(
+        reached_weight[is_leaf], leaf_weight, rtol=0, atol=1e-12 * weights.sum()
+    )
 
 
 @given(st.data(), tree_problems(), losses, margins)
@@ -261,7 +285,9 @@ def test_squared_hinge_of_uncensored_targets_is_the_usual_regression_tree():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4)).astype(np.float32).astype(np.float64)
     y = X[:, 0] * X[:, 1] + rng.normal(size=500)
-    ours = MaxMarginIntervalTree(loss="squared_hinge", margin=0.7, max_depth=6, min_samples_leaf=3).fit(X, y)
+    ours = MaxMarginIntervalTree(
+        loss="squared_hinge", margin=0.7, max_depth=6, min_samples_leaf=3
+    ).fit(X, y)
     theirs = DecisionTreeRegressor(max_depth=6, min_samples_leaf=3, random_state=0).fit(X, y)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
     assert ours.get_n_leaves() == theirs.get_n_leaves()
@@ -274,7 +300,13 @@ def test_stopping_rules_hold(loss):
     X, y = sine_problem()
     model = MaxMarginIntervalTree(loss=loss, margin=0.1)
     is_leaf = {}
-    for options in ({"max_depth": 3}, {"min_samples_leaf": 17}, {"max_leaf_nodes": 9}, {"min_samples_split": 60}, {}):
+    for options in (
+        {"max_depth": 3},
+        {"min_samples_leaf": 17},
+        {"max_leaf_nodes": 9},
+        {"min_samples_split": 60},
+        {},
+    ):
         fitted = clone(model).set_params(**options).fit(X, y)
         tree = fitted.tree_
         leaves = tree.children_left == -1
@@ -294,14 +326,19 @@ def test_stopping_rules_hold(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_importances_name_the_feature_that_matters(loss):
     X, y = sine_problem()
-    importances = MaxMarginIntervalTree(loss=loss, margin=0.1, max_depth=3).fit(X, y).feature_importances_
+    importances = (
+        MaxMarginIntervalTree(loss=loss, margin=0.1, max_depth=3).fit(X, y).feature_importances_
+    )
     assert importances.sum() == pytest.approx(1)
     assert importances[0] > 0.9
 
 
 def test_a_random_state_decides_which_features_are_tried():
     X, y = sine_problem()
-    fits = [MaxMarginIntervalTree(max_features=1, max_depth=4, random_state=seed).fit(X, y) for seed in (0, 0, 1, 2, 3)]
+    fits = [
+        MaxMarginIntervalTree(max_features=1, max_depth=4, random_state=seed).fit(X, y)
+        for seed in (0, 0, 1, 2, 3)
+    ]
     predictions = [fit.predict(X) for fit in fits]
     np.testing.assert_array_equal(predictions[0], predictions[1])
     assert any((predictions[0] != other).any() for other in predictions[2:])
@@ -309,7 +346,10 @@ def test_a_random_state_decides_which_features_are_tried():
 
 def test_all_features_tried_make_the_random_state_irrelevant():
     X, y = sine_problem()
-    predictions = [MaxMarginIntervalTree(max_depth=4, random_state=seed).fit(X, y).predict(X) for seed in (0, 1)]
+    predictions = [
+        MaxMarginIntervalTree(max_depth=4, random_state=seed).fit(X, y).predict(X)
+        for seed in (0, 1)
+    ]
     np.testing.assert_array_equal(*predictions)
 
 
@@ -360,9 +400,15 @@ def test_a_clone_is_unfitted_and_has_the_same_parameters():
 def test_cross_validation_scores_interval_targets(name):
     X, y = sine_problem()
     model = make_pipeline(StandardScaler(), MaxMarginIntervalTree(max_depth=4))
-    scores = cross_val_score(model, X, y, scoring=get_scorer(name), cv=KFold(4), error_score="raise")
+    scores = cross_val_score(
+        model, X, y, scoring=get_scorer(name), cv=KFold(4), error_score="raise"
+    )
     worse = cross_val_score(
-        model.set_params(maxmarginintervaltree__max_depth=1), X, y, scoring=get_scorer(name), cv=KFold(4)
+        model.set_params(maxmarginintervaltree__max_depth=1),
+        X,
+        y,
+        scoring=get_scorer(name),
+        cv=KFold(4),
     )
     assert scores.mean() > worse.mean()
 
@@ -372,6 +418,8 @@ def test_grid_search_finds_a_deeper_tree_on_a_wave():
     grid = {"tree__max_depth": [1, 4], "tree__loss": list(LOSSES), "tree__margin": [0.0, 0.2]}
     pipeline = make_pipeline(StandardScaler(), MaxMarginIntervalTree())
     pipeline.steps[1] = ("tree", pipeline.steps[1][1])
-    search = GridSearchCV(pipeline, grid, cv=3, scoring=get_scorer("interval_d2"), error_score="raise").fit(X, y)
+    search = GridSearchCV(
+        pipeline, grid, cv=3, scoring=get_scorer("interval_d2"), error_score="raise"
+    ).fit(X, y)
     assert search.best_params_["tree__max_depth"] == 4
     assert search.best_score_ > 0.3

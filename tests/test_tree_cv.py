@@ -9,10 +9,20 @@ from sklearn.base import clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import KFold, LeaveOneGroupOut
 
-from marginwood import CensoringStratifiedKFold, MaxMarginIntervalTree, MaxMarginIntervalTreeCV, export_text
+from marginwood import (
+    CensoringStratifiedKFold,
+    MaxMarginIntervalTree,
+    MaxMarginIntervalTreeCV,
+    export_text,
+)
 from marginwood.datasets import make_absolute, make_sine
 from marginwood.losses import LOSSES
-from marginwood.metrics import SCORERS, interval_d2_score, interval_mean_absolute_error, interval_mean_squared_error
+from marginwood.metrics import (
+    SCORERS,
+    interval_d2_score,
+    interval_mean_absolute_error,
+    interval_mean_squared_error,
+)
 from marginwood.model_selection import margin_grid
 
 
@@ -25,11 +35,17 @@ def mean_interval_width(tree, X, y, sample_weight=None):
 def literal_scores(model, X, y, splits, sample_weight=None):
     """Rows of loss, margin, anchor, alpha, leaves on all data, and a score per fold."""
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    scorer = SCORERS.get(model.scoring, model.scoring) if isinstance(model.scoring, str) else model.scoring
+    scorer = (
+        SCORERS.get(model.scoring, model.scoring)
+        if isinstance(model.scoring, str)
+        else model.scoring
+    )
     margins = margin_grid(y, model.n_margins) if model.margins == "auto" else model.margins
     rows = []
     for loss, margin, anchor in product(model.losses, margins, model.anchors):
-        tree = MaxMarginIntervalTree(loss=loss, margin=margin, anchor=anchor, max_depth=model.max_depth)
+        tree = MaxMarginIntervalTree(
+            loss=loss, margin=margin, anchor=anchor, max_depth=model.max_depth
+        )
         alphas = tree.cost_complexity_pruning_path(X, y, weight).ccp_alphas
         candidates = [np.sqrt(left * right) for left, right in pairwise(alphas)] + [np.inf]
         for alpha in candidates:
@@ -38,7 +54,9 @@ def literal_scores(model, X, y, splits, sample_weight=None):
             for train, test in splits:
                 pruned.fit(X[train], y[train], weight[train])
                 scores.append(scorer(pruned, X[test], y[test], sample_weight=weight[test]))
-            rows.append((loss, margin, anchor, alpha, pruned.fit(X, y, weight).get_n_leaves(), scores))
+            rows.append(
+                (loss, margin, anchor, alpha, pruned.fit(X, y, weight).get_n_leaves(), scores)
+            )
     return rows
 
 
@@ -58,7 +76,9 @@ def test_all_scores_are_those_of_cross_validation_written_out(scoring, weighted)
     X, y = make_sine(36, 2, random_state=0)
     X[::9, 0] = np.nan
     weight = np.random.default_rng(0).uniform(0.2, 3, size=36) if weighted else None
-    model = MaxMarginIntervalTreeCV(losses=LOSSES, n_margins=3, anchors=[0.0, 2.0], cv=3, scoring=scoring, max_depth=4)
+    model = MaxMarginIntervalTreeCV(
+        losses=LOSSES, n_margins=3, anchors=[0.0, 2.0], cv=3, scoring=scoring, max_depth=4
+    )
     model.fit(X, y, weight)
     splits = list(CensoringStratifiedKFold(3).split(X, y))
     rows = literal_scores(model, X, y, splits, weight)
@@ -70,8 +90,12 @@ def test_all_scores_are_those_of_cross_validation_written_out(scoring, weighted)
     assert results["n_leaves"].tolist() == [row[4] for row in rows]
     scores = np.array([row[5] for row in rows])
     for fold in range(3):
-        np.testing.assert_allclose(results[f"split{fold}_test_score"], scores[:, fold], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(results["mean_test_score"], scores.mean(axis=1), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            results[f"split{fold}_test_score"], scores[:, fold], rtol=1e-9, atol=1e-12
+        )
+    np.testing.assert_allclose(
+        results["mean_test_score"], scores.mean(axis=1), rtol=1e-9, atol=1e-12
+    )
     np.testing.assert_allclose(results["std_test_score"], scores.std(axis=1), rtol=1e-7, atol=1e-9)
     best = scores.mean(axis=1).max()
     tied = [row for row in rows if np.mean(row[5]) >= best - 1e-10 * abs(best)]
@@ -98,7 +122,9 @@ def test_drawn_features_are_the_same_in_the_search_and_in_the_best_tree():
     model = MaxMarginIntervalTreeCV(**parameters).fit(X, y)
     assert model.best_estimator_.get_n_leaves() == model.cv_results_["n_leaves"][model.best_index_]
     again = MaxMarginIntervalTreeCV(**parameters).fit(X, y)
-    np.testing.assert_array_equal(again.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        again.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"]
+    )
 
 
 def test_one_standard_error_takes_the_smallest_tree_of_a_search():
@@ -106,7 +132,9 @@ def test_one_standard_error_takes_the_smallest_tree_of_a_search():
     least = MaxMarginIntervalTreeCV(n_margins=5).fit(X, y)
     smallest = clone(least).set_params(selection="1se").fit(X, y)
     results = least.cv_results_
-    error = np.std([results[f"split{k}_test_score"][least.best_index_] for k in range(5)], ddof=1) / np.sqrt(5)
+    error = np.std(
+        [results[f"split{k}_test_score"][least.best_index_] for k in range(5)], ddof=1
+    ) / np.sqrt(5)
     good = results["mean_test_score"] >= least.best_score_ - error - 1e-12
     assert smallest.best_estimator_.get_n_leaves() == results["n_leaves"][good].min()
     assert smallest.best_estimator_.get_n_leaves() < least.best_estimator_.get_n_leaves()
@@ -114,7 +142,9 @@ def test_one_standard_error_takes_the_smallest_tree_of_a_search():
 
 def test_a_fold_may_be_a_group():
     X, y = make_sine(60, 2, random_state=0)
-    search = MaxMarginIntervalTreeCV(n_margins=2, cv=LeaveOneGroupOut()).fit(X, y, groups=np.arange(60) // 10)
+    search = MaxMarginIntervalTreeCV(n_margins=2, cv=LeaveOneGroupOut()).fit(
+        X, y, groups=np.arange(60) // 10
+    )
     assert search.n_splits_ == 6
 
 
@@ -132,11 +162,15 @@ def test_uninformative_rows_are_warned_about_once():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
-    assert len([warning for warning in caught if "carry no information" in str(warning.message)]) == 1
+    assert (
+        len([warning for warning in caught if "carry no information" in str(warning.message)]) == 1
+    )
 
 
 def test_a_target_without_any_split_gives_the_root():
-    model = MaxMarginIntervalTreeCV(anchors=[0.0], cv=2).fit(np.arange(6.0)[:, None], np.full(6, 2.5))
+    model = MaxMarginIntervalTreeCV(anchors=[0.0], cv=2).fit(
+        np.arange(6.0)[:, None], np.full(6, 2.5)
+    )
     assert model.cv_results_["param_margin"].tolist() == [0.0]
     assert model.best_estimator_.get_n_leaves() == 1
     assert model.predict([[0.0]]).tolist() == [2.5]
@@ -149,7 +183,9 @@ def test_the_default_score_is_the_interval_mse_of_the_paper():
         ("neg_interval_mean_squared_error", interval_mean_squared_error),
         ("neg_interval_mean_absolute_error", interval_mean_absolute_error),
     ):
-        model = MaxMarginIntervalTreeCV(losses="linear_hinge", margins=[0.1], cv=splits, scoring=scoring).fit(X, y)
+        model = MaxMarginIntervalTreeCV(
+            losses="linear_hinge", margins=[0.1], cv=splits, scoring=scoring
+        ).fit(X, y)
         errors = [
             metric(y[test], clone(model.best_estimator_).fit(X[train], y[train]).predict(X[test]))
             for train, test in splits
@@ -162,11 +198,15 @@ def test_the_chosen_tree_can_be_read_through_the_search():
     search = MaxMarginIntervalTreeCV(cv=3, n_margins=2, max_depth=4).fit(X, y)
     assert export_text(search) == export_text(search.best_estimator_)
     assert search.get_n_leaves() == search.best_estimator_.get_n_leaves()
-    np.testing.assert_array_equal(search.feature_importances_, search.best_estimator_.feature_importances_)
+    np.testing.assert_array_equal(
+        search.feature_importances_, search.best_estimator_.feature_importances_
+    )
 
 
 def test_a_checkpoint_of_random_trees_needs_a_seed(tmp_path):
     X, y = make_sine(random_state=0)
-    search = MaxMarginIntervalTreeCV(cv=2, n_margins=2, max_features=0.5, checkpoint=tmp_path / "journal")
+    search = MaxMarginIntervalTreeCV(
+        cv=2, n_margins=2, max_features=0.5, checkpoint=tmp_path / "journal"
+    )
     with pytest.raises(ValueError, match="random_state: a checkpoint"):
         search.fit(X, y)

@@ -61,10 +61,18 @@ def assert_same_tree(root, tree, size=1.0, power=1):
             assert tree.threshold[node_id] == node.split.threshold
             if node.split.missing_left is not None:
                 assert bool(tree.missing_go_to_left[node_id]) == node.split.missing_left
-        assert np.ravel(tree.value[node_id])[0] == pytest.approx(float(node.minimum.value), rel=1e-10, abs=atol)
-        assert tree.value_low[node_id] == pytest.approx(float(node.minimum.low), rel=1e-10, abs=atol)
-        assert tree.value_high[node_id] == pytest.approx(float(node.minimum.high), rel=1e-10, abs=atol)
-        assert tree.impurity[node_id] == pytest.approx(float(node.minimum.cost), rel=1e-9, abs=ROUNDING * size**power)
+        assert np.ravel(tree.value[node_id])[0] == pytest.approx(
+            float(node.minimum.value), rel=1e-10, abs=atol
+        )
+        assert tree.value_low[node_id] == pytest.approx(
+            float(node.minimum.low), rel=1e-10, abs=atol
+        )
+        assert tree.value_high[node_id] == pytest.approx(
+            float(node.minimum.high), rel=1e-10, abs=atol
+        )
+        assert tree.impurity[node_id] == pytest.approx(
+            float(node.minimum.cost), rel=1e-9, abs=ROUNDING * size**power
+        )
 
 
 def assert_fits_literally(problem, **options):
@@ -77,7 +85,10 @@ def assert_fits_literally(problem, **options):
     assert_same_tree(root, tree.tree_, size, power)
     expected = [predict_row(root, X[row]).minimum.value for row in root.rows]
     np.testing.assert_allclose(
-        tree.predict(X[root.rows]), np.array(expected, dtype=float), rtol=1e-10, atol=ROUNDING * size
+        tree.predict(X[root.rows]),
+        np.array(expected, dtype=float),
+        rtol=1e-10,
+        atol=ROUNDING * size,
     )
 
 
@@ -89,7 +100,14 @@ def tree_by_descent(problem, loss, margin, **rules):
     options = Rules(**rules).options(*X.shape, weights.sum())
     limits = Target(y).at(margin)
     nodes = grow_tree(
-        X, sort_features(X), limits, weights, loss, options._replace(by_descent=True), 1, plain(X.shape[1])
+        X,
+        sort_features(X),
+        limits,
+        weights,
+        loss,
+        options._replace(by_descent=True),
+        1,
+        plain(X.shape[1]),
     )[0]
     return IntervalTree(nodes, np.isnan(X.max(axis=0)))
 
@@ -124,7 +142,9 @@ def test_a_tree_on_tiny_or_huge_targets_is_the_literal_tree(problem, loss, margi
     X, y, sample_weight = problem
     if loss == "squared_hinge" and scale < 1e-200:
         reject()  # every cost underflows to zero
-    assert_fits_literally(TreeProblem(X, y * scale, sample_weight), loss=loss, margin=margin * scale)
+    assert_fits_literally(
+        TreeProblem(X, y * scale, sample_weight), loss=loss, margin=margin * scale
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -132,11 +152,14 @@ def test_a_tree_on_tiny_or_huge_targets_is_the_literal_tree(problem, loss, margi
 def test_an_order_that_defeats_walking_is_split_literally(loss, missing):
     y = crossing_order(20, 60)
     order = np.arange(len(y), dtype=float)
-    # Far limits lose their rows and change their weights in pairs, so that the rest still alternates.
+    # Far limits lose their rows and change their weights in pairs, so that the rest still
+    # alternates.
     if missing:
         order[[30, 31, 44, 45]] = np.nan
     weights = 1.0 + np.arange(len(y)) // 2 % 2
-    assert_fits_literally(TreeProblem(order[:, None], y, weights), loss=loss, margin=0.0, max_depth=1)
+    assert_fits_literally(
+        TreeProblem(order[:, None], y, weights), loss=loss, margin=0.0, max_depth=1
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -52,7 +52,9 @@ class Bounds:
 
 
 def regressor(**parameters):
-    return XGBIntervalRegressor(**{"n_estimators": 30, "max_depth": 3, "n_jobs": 1, "random_state": 0, **parameters})
+    return XGBIntervalRegressor(
+        **{"n_estimators": 30, "max_depth": 3, "n_jobs": 1, "random_state": 0, **parameters}
+    )
 
 
 @given(informative_intervals(), losses, margins, st.floats(-8, 8, width=16))
@@ -62,10 +64,15 @@ def test_slopes_are_those_of_the_loss(intervals, loss, margin, prediction):
     weight = np.arange(len(intervals)) + 1.0
     slope, _ = IntervalObjective(loss, margin, scale=3.0)(prediction, Bounds(intervals, weight))
     step = 1e-6
-    ends = [hinge_loss(intervals, prediction + sign * step, loss=loss, margin=margin) for sign in (1, -1)]
+    ends = [
+        hinge_loss(intervals, prediction + sign * step, loss=loss, margin=margin)
+        for sign in (1, -1)
+    ]
     # The squared hinge is halved, the linear one multiplied by the scale.
     factor = 0.5 if loss == "squared_hinge" else 3.0
-    np.testing.assert_allclose(slope, factor * weight * (ends[0] - ends[1]) / (2 * step), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        slope, factor * weight * (ends[0] - ends[1]) / (2 * step), rtol=1e-5, atol=1e-6
+    )
 
 
 @given(informative_intervals(), losses, margins)
@@ -76,7 +83,9 @@ def test_a_newton_step_of_one_distant_limit_ends_at_its_breakpoint(intervals, lo
     above, below = starts[:, 1] < prediction, starts[:, 0] > prediction
     assert ((curvature > 0) == (above | below)).all()
     one = above & ~below
-    np.testing.assert_allclose((prediction - slope / np.where(one, curvature, 1))[one], starts[one, 1])
+    np.testing.assert_allclose(
+        (prediction - slope / np.where(one, curvature, 1))[one], starts[one, 1]
+    )
 
 
 def test_weights_multiply_slope_and_curvature():
@@ -114,7 +123,9 @@ def test_the_metric_is_that_of_the_package(loss, name, metric):
 
 
 def test_a_matrix_without_bounds_is_refused():
-    with pytest.raises(ValueError, match="label_lower_bound and label_upper_bound: expected one of each"):
+    with pytest.raises(
+        ValueError, match="label_lower_bound and label_upper_bound: expected one of each"
+    ):
         xgboost.train({}, xgboost.DMatrix(X, label=X[:, 0]), 1, obj=IntervalObjective())
 
 
@@ -130,7 +141,9 @@ def test_the_estimator_learns_targets_of_any_sign(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_shifted_targets_shift_the_predictions(loss):
     model = regressor(loss=loss).fit(X, y)
-    np.testing.assert_allclose(regressor(loss=loss).fit(X, y - 16).predict(X), model.predict(X) - 16, atol=0.05)
+    np.testing.assert_allclose(
+        regressor(loss=loss).fit(X, y - 16).predict(X), model.predict(X) - 16, atol=0.05
+    )
 
 
 def test_without_a_useful_split_the_best_constant_is_predicted():
@@ -178,10 +191,15 @@ KINDS = {
 def test_a_loaded_model_is_the_saved_one(tmp_path, kind):
     model = regressor(n_estimators=np.int64(7), **KINDS[kind]).fit(X, y)
     marginwood.save(model, tmp_path / "model.mw")
-    for loaded in (marginwood.load(tmp_path / "model.mw"), from_dict(json.loads(json.dumps(to_dict(model))))):
+    for loaded in (
+        marginwood.load(tmp_path / "model.mw"),
+        from_dict(json.loads(json.dumps(to_dict(model)))),
+    ):
         assert loaded.get_params() == model.get_params()
         assert vars(loaded).keys() == vars(model).keys()
-        np.testing.assert_array_equal(loaded.validation_score_, model.validation_score_, strict=True)
+        np.testing.assert_array_equal(
+            loaded.validation_score_, model.validation_score_, strict=True
+        )
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
         np.testing.assert_array_equal(loaded.feature_importances_, model.feature_importances_)
         assert loaded.booster_.save_raw("json") == model.booster_.save_raw("json")
@@ -191,13 +209,20 @@ def test_a_loaded_model_is_the_saved_one(tmp_path, kind):
 def test_parameters_that_are_objects_are_loaded_as_their_defaults(tmp_path):
     model = regressor(random_state=np.random.RandomState(0)).fit(X, y)
     marginwood.save(model, tmp_path / "model.mw")
-    assert marginwood.load(tmp_path / "model.mw").get_params() == regressor(random_state=None).get_params()
+    assert (
+        marginwood.load(tmp_path / "model.mw").get_params()
+        == regressor(random_state=None).get_params()
+    )
 
 
 def test_a_booster_of_another_kind_cannot_be_saved(tmp_path):
     model = regressor().fit(X, y)
-    model.booster_ = xgboost.train({"objective": "reg:pseudohubererror"}, xgboost.DMatrix(X, label=X[:, 0]), 1)
-    with pytest.raises(TypeError, match="booster_: this kind of booster cannot be saved: expected the objective"):
+    model.booster_ = xgboost.train(
+        {"objective": "reg:pseudohubererror"}, xgboost.DMatrix(X, label=X[:, 0]), 1
+    )
+    with pytest.raises(
+        TypeError, match="booster_: this kind of booster cannot be saved: expected the objective"
+    ):
         marginwood.save(model, tmp_path / "model.mw")
     assert list(tmp_path.iterdir()) == []
 
@@ -268,7 +293,9 @@ def test_a_booster_for_other_features_is_refused():
 
 
 def test_depth_and_threads_mean_what_they_mean_everywhere():
-    unbounded, bounded = (regressor(max_depth=depth, n_estimators=1).fit(X, y) for depth in (None, 2))
+    unbounded, bounded = (
+        regressor(max_depth=depth, n_estimators=1).fit(X, y) for depth in (None, 2)
+    )
     n_nodes = [len(model.booster_.trees_to_dataframe()) for model in (unbounded, bounded)]
     assert n_nodes[0] > 7 >= n_nodes[1]
     config = json.loads(XGBIntervalRegressor(2).fit(X, y).booster_.save_config())
@@ -295,7 +322,10 @@ def test_counts_are_checked(name, value, error, least):
 
 
 def test_counts_may_be_integers_of_numpy_and_verbose_a_boolean():
-    counts = {name: np.int64(value) for name, value in {"n_estimators": 2, "max_depth": 3, "max_bin": 4}.items()}
+    counts = {
+        name: np.int64(value)
+        for name, value in {"n_estimators": 2, "max_depth": 3, "max_bin": 4}.items()
+    }
     assert regressor(**counts, verbose=False).fit(X, y).n_estimators_ == 2
 
 
@@ -312,11 +342,16 @@ def test_features_may_hold_nan_and_infinities():
 
 @pytest.mark.parametrize("tree_method", ["approx", "exact"])
 def test_other_parameters_reach_xgboost(tree_method):
-    model = regressor(tree_method=tree_method, xgb_params={"max_leaves": 2, "grow_policy": "lossguide"})
+    model = regressor(
+        tree_method=tree_method, xgb_params={"max_leaves": 2, "grow_policy": "lossguide"}
+    )
     if tree_method == "exact":  # which knows no best-first growth
         model.set_params(max_depth=1, xgb_params={"max_delta_step": 1})
     leaves = (
-        model.fit(X, y).booster_.trees_to_dataframe().groupby("Tree")["Feature"].apply(lambda f: (f == "Leaf").sum())
+        model.fit(X, y)
+        .booster_.trees_to_dataframe()
+        .groupby("Tree")["Feature"]
+        .apply(lambda f: (f == "Leaf").sum())
     )
     assert leaves.max() == 2
     assert clone(model).get_params() == model.get_params()
@@ -362,34 +397,50 @@ def test_a_fit_leaves_the_verbosity_of_xgboost_as_it_was():
 
 @pytest.mark.parametrize("loss", ["hinge", None, IntervalObjective])
 def test_a_wrong_loss_is_told_what_is_accepted(loss):
-    with pytest.raises(ValueError, match="expected 'linear_hinge' or 'squared_hinge', or an IntervalObjective, got"):
+    with pytest.raises(
+        ValueError, match="expected 'linear_hinge' or 'squared_hinge', or an IntervalObjective, got"
+    ):
         regressor(loss=loss).fit(X, y)
 
 
 def test_further_parameters_are_a_dict_and_grow_trees():
-    with pytest.raises(TypeError, match="xgb_params: expected a dict of XGBoost's parameters or None, got 'eta=1'"):
+    with pytest.raises(
+        TypeError, match="xgb_params: expected a dict of XGBoost's parameters or None, got 'eta=1'"
+    ):
         regressor(xgb_params="eta=1").fit(X, y)
-    with pytest.raises(ValueError, match="xgb_params: booster: expected one of 'gbtree', 'dart', got 'gblinear'"):
+    with pytest.raises(
+        ValueError, match="xgb_params: booster: expected one of 'gbtree', 'dart', got 'gblinear'"
+    ):
         regressor(xgb_params={"booster": "gblinear"}).fit(X, y)
 
 
-@pytest.mark.parametrize("estimator", [XGBIntervalRegressor, MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV])
+@pytest.mark.parametrize(
+    "estimator", [XGBIntervalRegressor, MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV]
+)
 def test_names_of_other_libraries_are_told_in_the_constructor(estimator):
     for name in ("early_stopping_rounds", "early_stopping"):
-        with pytest.raises(TypeError, match=f"{estimator.__name__}: .*no argument '{name}'; use n_iter_no_change"):
+        with pytest.raises(
+            TypeError, match=f"{estimator.__name__}: .*no argument '{name}'; use n_iter_no_change"
+        ):
             estimator(**{name: 5})
     with pytest.raises(TypeError, match="unexpected keyword argument 'patience'"):
         estimator(patience=5)
 
 
 def test_names_of_xgboost_are_told_in_the_constructor():
-    with pytest.raises(TypeError, match="XGBIntervalRegressor: there is no argument 'eta'; use learning_rate"):
+    with pytest.raises(
+        TypeError, match="XGBIntervalRegressor: there is no argument 'eta'; use learning_rate"
+    ):
         XGBIntervalRegressor(eta=0.1)
 
 
-@pytest.mark.parametrize("estimator", [XGBIntervalRegressor, DaskXGBIntervalRegressor, MaxMarginIntervalBoosting])
+@pytest.mark.parametrize(
+    "estimator", [XGBIntervalRegressor, DaskXGBIntervalRegressor, MaxMarginIntervalBoosting]
+)
 def test_names_of_other_libraries_are_told_in_fit(estimator):
-    with pytest.raises(TypeError, match="fit: there is no argument 'eval_set'; use X_val and y_val"):
+    with pytest.raises(
+        TypeError, match="fit: there is no argument 'eval_set'; use X_val and y_val"
+    ):
         estimator(2).fit(X, y, eval_set=[(X, y)])
 
 
@@ -401,7 +452,9 @@ def test_an_objective_of_the_user_is_used_as_it_is():
     own = regressor(loss=IntervalObjective("linear_hinge", 0.2, scale, factor), **penalties)
     np.testing.assert_array_equal(own.fit(X, y).predict(X), named.fit(X, y).predict(X))
     assert clone(own).fit(X, y).score(X, y) == named.score(X, y)
-    with pytest.raises(ValueError, match=r"margin: expected 0 beside an objective, which has its own; got 0\.1"):
+    with pytest.raises(
+        ValueError, match=r"margin: expected 0 beside an objective, which has its own; got 0\.1"
+    ):
         regressor(loss=IntervalObjective(), margin=0.1).fit(X, y)
 
 
@@ -416,7 +469,10 @@ class Lopsided(IntervalObjective):
 
 def test_a_class_of_the_user_may_compute_other_slopes(tmp_path):
     noise = np.random.default_rng(0).normal(size=len(X))
-    model, plain = (regressor(loss=loss, max_depth=1).fit(X, noise) for loss in (Lopsided(), IntervalObjective()))
+    model, plain = (
+        regressor(loss=loss, max_depth=1).fit(X, noise)
+        for loss in (Lopsided(), IntervalObjective())
+    )
     assert model.predict(X).mean() < plain.predict(X).mean() - 0.2
     marginwood.save(model, tmp_path / "model.mw")
     loaded = marginwood.load(tmp_path / "model.mw")
@@ -442,23 +498,36 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 @pytest.mark.parametrize("unit", [2.0**-33, 1e-4, 3.0, 2.0**33])
 def test_the_unit_of_the_target_does_not_matter(loss, unit):
     X, y = make_sine(random_state=0)
-    parameters = {"loss": loss, "learning_rate": 0.3, "max_depth": 6, "gamma": 0.01, "reg_alpha": 0.1}
+    parameters = {
+        "loss": loss,
+        "learning_rate": 0.3,
+        "max_depth": 6,
+        "gamma": 0.01,
+        "reg_alpha": 0.1,
+    }
     model = XGBIntervalRegressor(20, margin=0.1, **parameters).fit(X, y)
     scaled = XGBIntervalRegressor(20, margin=0.1 * unit, **parameters)
     assert len(np.unique(model.predict(X))) > 50
-    np.testing.assert_allclose(scaled.fit(X, y * unit).predict(X) / unit, model.predict(X), atol=0.02)
+    np.testing.assert_allclose(
+        scaled.fit(X, y * unit).predict(X) / unit, model.predict(X), atol=0.02
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-13, 1e20])
 def test_targets_beyond_32_bits_are_refused(unit):
     X, y = make_sine(random_state=0)
-    with pytest.raises(ValueError, match=r"y: a typical distance between limits is .* Divide y by a number of that"):
+    with pytest.raises(
+        ValueError, match=r"y: a typical distance between limits is .* Divide y by a number of that"
+    ):
         XGBIntervalRegressor(2, n_jobs=1).fit(X, y * unit)
 
 
 def test_weights_that_allow_no_split_are_told():
     X, y = make_sine(random_state=0)
-    with pytest.warns(UserWarning, match="sample_weight: they sum up to 1, but a split needs twice min_child_weight=1"):
+    with pytest.warns(
+        UserWarning,
+        match="sample_weight: they sum up to 1, but a split needs twice min_child_weight=1",
+    ):
         XGBIntervalRegressor(2, n_jobs=1).fit(X, y, np.full(len(X), 1 / len(X)))
     with pytest.raises(ValueError, match=r"sample_weight: expected at most 1e\+37"):
         XGBIntervalRegressor(2, n_jobs=1).fit(X, y, np.full(len(X), 1e40))
@@ -480,13 +549,24 @@ KINDS_OF_ROUNDS = {
 @pytest.mark.filterwarnings("ignore:.*booster=dart")
 @pytest.mark.parametrize("kind", KINDS_OF_ROUNDS)
 def test_the_rounds_are_those_of_xgboost(kind):
-    model = regressor(n_iter_no_change=40, n_estimators=40, loss="linear_hinge", margin=0.2, **KINDS_OF_ROUNDS[kind])
+    model = regressor(
+        n_iter_no_change=40,
+        n_estimators=40,
+        loss="linear_hinge",
+        margin=0.2,
+        **KINDS_OF_ROUNDS[kind],
+    )
     model.fit(X[:100], y[:100], weights[:100], X_val=X[100:], y_val=y[100:])
-    plan = make_plan(model, Sample(y[:100], weights[:100]), np.random.RandomState(0).randint(1, 2**31 - 1))
+    plan = make_plan(
+        model, Sample(y[:100], weights[:100]), np.random.RandomState(0).randint(1, 2**31 - 1)
+    )
     make, options = (xgboost.QuantileDMatrix, {"max_bin": 256})
     if kind == "approx":
         make, options = (xgboost.DMatrix, {})
-    first, last = ({"label_lower_bound": part[:, 0], "label_upper_bound": part[:, 1]} for part in (y[:100], y[100:]))
+    first, last = (
+        {"label_lower_bound": part[:, 0], "label_upper_bound": part[:, 1]}
+        for part in (y[:100], y[100:])
+    )
     training = make(X[:100], weight=weights[:100], **first, **options)
     validation = make(X[100:], **last, **options, **({} if kind == "approx" else {"ref": training}))
     history = {}
@@ -501,7 +581,9 @@ def test_the_rounds_are_those_of_xgboost(kind):
         verbose_eval=False,
     )
     # XGBoost writes scores as texts of six digits.
-    np.testing.assert_allclose(model.validation_score_, history["validation"]["interval_mae"], atol=1e-6)
+    np.testing.assert_allclose(
+        model.validation_score_, history["validation"]["interval_mae"], atol=1e-6
+    )
     kept = booster[: model.n_estimators_]
     np.testing.assert_array_equal(model.predict(X[100:]), kept.predict(validation))
 
@@ -514,13 +596,17 @@ def thin(seed=0):
     return features, np.column_stack([target - 0.1, target + 0.1])
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize(
+    "kind", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array]
+)
 def test_zeros_of_sparse_features_are_missing_to_fit_and_predict(kind):
     features, targets = thin()
     model = regressor().fit(kind(features), targets)
     assert model.zeros_are_missing_
     holes = regressor().fit(np.where(features == 0, nan, features), targets)
-    np.testing.assert_array_equal(model.predict(kind(features)), holes.predict(np.where(features == 0, nan, features)))
+    np.testing.assert_array_equal(
+        model.predict(kind(features)), holes.predict(np.where(features == 0, nan, features))
+    )
     np.testing.assert_array_equal(model.predict(features), model.predict(kind(features)))
 
 
@@ -535,7 +621,9 @@ def test_zeros_of_dense_features_are_zeros_to_predict_whatever_comes():
 def test_a_model_whose_zeros_are_missing_is_not_exported():
     features, targets = thin()
     model = regressor().fit(sparse.csr_array(features), targets)
-    with pytest.raises(ValueError, match="model: it was trained on sparse features and takes zeros for missing"):
+    with pytest.raises(
+        ValueError, match="model: it was trained on sparse features and takes zeros for missing"
+    ):
         to_sql(model)
 
 
@@ -546,9 +634,13 @@ def test_sparse_features_may_be_infinite_held_out_and_saved(tmp_path):
     assert len(model.validation_score_) > 0
     given = regressor(n_iter_no_change=5)
     given.fit(sparse.csr_array(features), targets, X_val=features, y_val=targets)
-    other = regressor(n_iter_no_change=5).fit(features, targets, X_val=sparse.csr_array(features), y_val=targets)
+    other = regressor(n_iter_no_change=5).fit(
+        features, targets, X_val=sparse.csr_array(features), y_val=targets
+    )
     same = regressor(n_iter_no_change=5).fit(features, targets, X_val=features, y_val=targets)
     np.testing.assert_array_equal(other.validation_score_, same.validation_score_)
     marginwood.save(model, tmp_path / "model.mw")
     loaded = marginwood.load(tmp_path / "model.mw")
-    np.testing.assert_array_equal(loaded.predict(features), model.predict(sparse.csr_array(features)))
+    np.testing.assert_array_equal(
+        loaded.predict(features), model.predict(sparse.csr_array(features))
+    )

@@ -32,7 +32,9 @@ def test_categories_are_passed_through_and_kept_in_files(tmp_path):
     model = XGBIntervalRegressor(20, max_depth=3, n_jobs=1).fit(X, y)
     assert model.categories_ == [None, LETTERS]
     assert model.booster_.feature_types == ["q", "c"]
-    as_numbers = XGBIntervalRegressor(20, max_depth=3, n_jobs=1).fit(X.assign(g=X["g"].cat.codes), y)
+    as_numbers = XGBIntervalRegressor(20, max_depth=3, n_jobs=1).fit(
+        X.assign(g=X["g"].cat.codes), y
+    )
     assert model.score(X, y) > as_numbers.score(X.assign(g=X["g"].cat.codes), y)
     save(model, tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
@@ -47,11 +49,15 @@ def test_sqlite_predicts_from_labels_what_xgboost_predicts(max_cat_to_onehot):
     X["h"] = pd.Categorical(np.where(X.index % 5 < 2, "it's", "other"))
     params = {"max_cat_to_onehot": max_cat_to_onehot}
     model = XGBIntervalRegressor(20, max_depth=4, n_jobs=1, xgb_params=params).fit(X, y)
-    rows = pd.concat([X, pd.DataFrame({"x": [0.5, np.nan], "g": ["never seen", None], "h": [None, "it's"]})])
+    rows = pd.concat(
+        [X, pd.DataFrame({"x": [0.5, np.nan], "g": ["never seen", None], "h": [None, "it's"]})]
+    )
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute("CREATE TABLE rows (x REAL, g TEXT, h TEXT)")
         cells = rows.astype(object).where(rows.notna(), None)
-        base.executemany("INSERT INTO rows VALUES (?, ?, ?)", cells.itertuples(index=False, name=None))
+        base.executemany(
+            "INSERT INTO rows VALUES (?, ?, ?)", cells.itertuples(index=False, name=None)
+        )
         found = [value for (value,) in base.execute(f"SELECT {to_sql(model)} FROM rows")]
     np.testing.assert_allclose(found, model.predict(rows), rtol=2e-6, atol=2e-6)
 

@@ -21,7 +21,9 @@ STARTS = [0, 1, 300, 700, 1000]  # a chunk may be a single row
 
 
 def regressor(**parameters):
-    return XGBIntervalRegressor(**{"n_estimators": 15, "max_depth": 3, "random_state": 0, **parameters})
+    return XGBIntervalRegressor(
+        **{"n_estimators": 15, "max_depth": 3, "random_state": 0, **parameters}
+    )
 
 
 def chunks(*arrays):
@@ -55,7 +57,9 @@ def test_chunks_may_be_sparse_or_named_and_hold_missing_and_infinite_cells():
     holes = X.copy()
     holes[::7, 0], holes[1::11, 1], holes[2::11, 1], holes[3::5, 2] = np.nan, -np.inf, np.inf, 0.0
     expected = regressor().fit(holes, y).predict(holes)
-    np.testing.assert_allclose(regressor().fit_chunks(chunks(holes, y)).predict(holes), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        regressor().fit_chunks(chunks(holes, y)).predict(holes), expected, atol=1e-5
+    )
     thin = regressor().fit_chunks(chunks(sparse.csr_array(holes), y))
     np.testing.assert_allclose(thin.predict(holes), expected, atol=1e-5)
     frame = pandas.DataFrame(holes, columns=list("abcd"))
@@ -69,11 +73,17 @@ def test_a_feature_has_the_categories_of_all_chunks(words):
     pandas = pytest.importorskip("pandas", reason="pandas is optional")
     letters = np.array(list("dbcae"))[(10 * X[:, 2] % 5).astype(int)]
     letters[0], letters[1:300] = "z", "d"  # of these chunks, each has a single category
-    frame = pandas.DataFrame({"a": X[:, 0], "letter": letters.astype(object), "site": (10 * X[:, 3]).astype(int)})
+    frame = pandas.DataFrame(
+        {"a": X[:, 0], "letter": letters.astype(object), "site": (10 * X[:, 3]).astype(int)}
+    )
     frame.loc[::7, "letter"] = None
     if not words:
         frame["letter"] = frame["letter"].astype("category")
-    target = y + 3.0 * np.isin(letters, ["b", "e"])[:, np.newaxis] + (frame["site"].to_numpy() % 2)[:, np.newaxis]
+    target = (
+        y
+        + 3.0 * np.isin(letters, ["b", "e"])[:, np.newaxis]
+        + (frame["site"].to_numpy() % 2)[:, np.newaxis]
+    )
     parameters = {"categorical_features": ["letter", "site"], "max_depth": 4}
     model = regressor(**parameters).fit_chunks(chunks(frame, target))
     whole = regressor(**parameters).fit(frame, target)
@@ -86,7 +96,9 @@ def test_a_column_of_numbers_has_no_categories_in_later_chunks():
     pandas = pytest.importorskip("pandas", reason="pandas is optional")
     frame = pandas.DataFrame({"a": pandas.Categorical(X[:, 0].round()), "b": X[:, 1].round()})
     later = frame.astype({"b": "category"})
-    with pytest.raises(ValueError, match="X: expected numbers in column 1, as in the chunks before, got categories"):
+    with pytest.raises(
+        ValueError, match="X: expected numbers in column 1, as in the chunks before, got categories"
+    ):
         regressor().fit_chunks([(frame, y), (later, y)])
 
 
@@ -97,8 +109,14 @@ def test_sparse_rows_have_no_categories_even_after_rows_that_had_some():
     assert model.fit(sparse.csr_array(X[:, :2]), y).categories_ is None
     assert model.fit(frame, y).fit_chunks(chunks(sparse.csr_array(X[:, :2]), y)).categories_ is None
     model = regressor(categorical_features=[1])
-    for fit in (lambda: model.fit(sparse.csr_array(X), y), lambda: model.fit_chunks(chunks(sparse.csr_array(X), y))):
-        with pytest.raises(ValueError, match="categorical_features: a sparse matrix holds numbers only; expected None"):
+    for fit in (
+        lambda: model.fit(sparse.csr_array(X), y),
+        lambda: model.fit_chunks(chunks(sparse.csr_array(X), y)),
+    ):
+        with pytest.raises(
+            ValueError,
+            match="categorical_features: a sparse matrix holds numbers only; expected None",
+        ):
             fit()
 
 
@@ -122,11 +140,23 @@ WRONG = {
         ValueError,
         "chunk 2: y: NaN .*row 100",
     ),
-    "other features": ([*chunks(X, y), (X[:, :2], y)], ValueError, "chunk 4: X has 2 features, but"),
+    "other features": (
+        [*chunks(X, y), (X[:, :2], y)],
+        ValueError,
+        "chunk 4: X has 2 features, but",
+    ),
     "other rows": ([(X, y[:3])], ValueError, "chunk 0: X and y: expected the same number of rows"),
-    "few weights": ([(X, y, weight[:3])], ValueError, r"chunk 0: sample_weight: expected shape \(1000,\)"),
+    "few weights": (
+        [(X, y, weight[:3])],
+        ValueError,
+        r"chunk 0: sample_weight: expected shape \(1000,\)",
+    ),
     "a negative weight": (chunks(X, y, weight - 1), ValueError, "sample_weight: negative"),
-    "nothing said": ([(X, np.tile([-np.inf, np.inf], (1000, 1)))], ValueError, r"y: all 1000 rows .*are \(-inf, inf\)"),
+    "nothing said": (
+        [(X, np.tile([-np.inf, np.inf], (1000, 1)))],
+        ValueError,
+        r"y: all 1000 rows .*are \(-inf, inf\)",
+    ),
 }
 
 
@@ -139,7 +169,9 @@ def test_wrong_chunks_are_told(kind):
     assert not hasattr(model, "n_features_in_")
 
 
-@pytest.mark.parametrize("later", [chunks(X, y)[:2], [*chunks(X, y), (X, y)], [*chunks(X, y)[:3], (X, y)]])
+@pytest.mark.parametrize(
+    "later", [chunks(X, y)[:2], [*chunks(X, y), (X, y)], [*chunks(X, y)[:3], (X, y)]]
+)
 def test_chunks_that_change_are_told(tmp_path, later):
     given = iter([chunks(X, y), *[later] * 9])
     with pytest.raises(ValueError, match="chunks: expected"):

@@ -33,12 +33,21 @@ def spread(array):
 
 @pytest.mark.parametrize("loss", ["linear_hinge", "squared_hinge"])
 def test_the_cluster_predicts_as_one_process_does(client, loss):
-    parameters = {"n_estimators": 15, "loss": loss, "margin": 0.2, "max_depth": 3, "random_state": 0, "n_jobs": 1}
+    parameters = {
+        "n_estimators": 15,
+        "loss": loss,
+        "margin": 0.2,
+        "max_depth": 3,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
     local = XGBIntervalRegressor(**parameters).fit(X, y, weight)
     model = DaskXGBIntervalRegressor(**parameters)
     model.fit(spread(X), spread(y), spread(weight), client=client)
     np.testing.assert_allclose(model.predict(X), local.predict(X), atol=1e-3)
-    np.testing.assert_allclose(model.predict(spread(X), client=client).compute(), model.predict(X), atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict(spread(X), client=client).compute(), model.predict(X), atol=1e-6
+    )
 
 
 def test_early_stopping_scores_the_rows_of_all_workers(client, tmp_path):
@@ -59,13 +68,17 @@ def test_early_stopping_scores_the_rows_of_all_workers(client, tmp_path):
 def test_frames_are_taken_with_their_names(client):
     pandas = pytest.importorskip("pandas", reason="pandas is optional")
     frames = pytest.importorskip("dask.dataframe", reason="Dask's frames are optional")
-    table = pandas.DataFrame(np.column_stack([X, y]), columns=["a", "b", "c", "d", "lower", "upper"])
+    table = pandas.DataFrame(
+        np.column_stack([X, y]), columns=["a", "b", "c", "d", "lower", "upper"]
+    )
     table = frames.from_pandas(table, npartitions=3)
     features = table[["a", "b", "c", "d"]]
     model = DaskXGBIntervalRegressor(5).fit(features, table[["lower", "upper"]], client=client)
     assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     local = XGBIntervalRegressor(5).fit(X, y)
-    np.testing.assert_allclose(model.predict(features, client=client).compute(), local.predict(X), atol=1e-3)
+    np.testing.assert_allclose(
+        model.predict(features, client=client).compute(), local.predict(X), atol=1e-3
+    )
     np.testing.assert_allclose(model.predict(features.compute()), local.predict(X), atol=1e-3)
     np.testing.assert_allclose(model.feature_importances_, local.feature_importances_, atol=1e-3)
 
@@ -75,15 +88,24 @@ WRONG = {
         {"y": [(0, 9), (1, 9), (np.nan, 9), (3, 1)]},
         r"y: NaN, upper < lower, .* in 2 of 4 rows \(first: row 2",
     ),
-    "one infinity": ({"y": [(np.inf, np.inf)] * 4}, r"both ends at the same infinity in 4 of 4 rows"),
+    "one infinity": (
+        {"y": [(np.inf, np.inf)] * 4},
+        r"both ends at the same infinity in 4 of 4 rows",
+    ),
     "nothing said": ({"y": [(-np.inf, np.inf)] * 4}, r"y: all 4 rows are \(-inf, inf\)"),
-    "one column": ({"y": [[0.0], [1], [2], [3]]}, r"y: expected a Dask array or dataframe of two columns.*\(4, 1\)"),
+    "one column": (
+        {"y": [[0.0], [1], [2], [3]]},
+        r"y: expected a Dask array or dataframe of two columns.*\(4, 1\)",
+    ),
     "other rows": ({"y": [(0, 9)] * 3}, "X and y: expected the same number of rows, got 4 and 3"),
     "few weights": (
         {"sample_weight": [1.0, 1]},
         r"sample_weight: expected one weight per row.* got \(2,\)",
     ),
-    "a weight below 0": ({"sample_weight": [1.0, 1, -1, 1]}, r"negative in 1 of 4 rows \(first: row 2\)"),
+    "a weight below 0": (
+        {"sample_weight": [1.0, 1, -1, 1]},
+        r"negative in 1 of 4 rows \(first: row 2\)",
+    ),
 }
 
 
@@ -93,7 +115,9 @@ def test_wrong_targets_and_weights_are_told(kind):
     wrong, message = WRONG[kind]
     arguments = {"X": X[:4], "y": y[:4]} | wrong
     with pytest.raises(ValueError, match=message):
-        DaskXGBIntervalRegressor().fit(**{name: da.from_array(np.array(value)) for name, value in arguments.items()})
+        DaskXGBIntervalRegressor().fit(
+            **{name: da.from_array(np.array(value)) for name, value in arguments.items()}
+        )
 
 
 @pytest.mark.usefixtures("client")

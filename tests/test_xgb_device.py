@@ -1,7 +1,7 @@
 """XGBoost where the data are: slopes, breakpoints and predictions of rows on a GPU never come to memory.
 
-These tests run anywhere: `devices` is a library of arrays that refuses whatever would copy them. Those that need a GPU
-are in `test_xgb_gpu`.
+These tests run anywhere: `devices` is a library of arrays that refuses whatever would copy them.
+Those that need a GPU are in `test_xgb_gpu`.
 """
 
 import sys
@@ -14,7 +14,14 @@ from scipy.sparse import csr_array
 
 from devices import DeviceArray, DeviceFrame, Emulator, copies, library
 from marginwood.datasets import make_sine
-from marginwood.xgb import IntervalMetric, IntervalObjective, XGBIntervalRegressor, _chunks, _model, _rounds
+from marginwood.xgb import (
+    IntervalMetric,
+    IntervalObjective,
+    XGBIntervalRegressor,
+    _chunks,
+    _model,
+    _rounds,
+)
 from marginwood.xgb._arrays import Bounds, find_cupy
 from strategies import LOSSES
 
@@ -33,7 +40,9 @@ def emulated(monkeypatch):
 
 
 def regressor(**parameters):
-    return XGBIntervalRegressor(**{"n_estimators": 20, "max_depth": 3, "n_jobs": 1, "random_state": 0, **parameters})
+    return XGBIntervalRegressor(
+        **{"n_estimators": 20, "max_depth": 3, "n_jobs": 1, "random_state": 0, **parameters}
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -76,7 +85,9 @@ def test_bounds_that_a_matrix_has_on_a_device_are_brought_to_predictions_in_memo
 
     prediction = np.linspace(-2, 2, len(X))
     expected = IntervalObjective(loss, 0.3)(prediction, Bounds(*y.T, weights))
-    for slope, theirs in zip(IntervalObjective(loss, 0.3)(prediction, Matrix()), expected, strict=True):
+    for slope, theirs in zip(
+        IntervalObjective(loss, 0.3)(prediction, Matrix()), expected, strict=True
+    ):
         np.testing.assert_array_equal(slope, theirs)
 
 
@@ -86,8 +97,15 @@ def test_bounds_that_a_matrix_has_on_a_device_are_brought_to_predictions_in_memo
 def test_the_model_of_a_device_is_that_of_memory(loss, kind):
     parameters = {"loss": loss, "margin": 0.1}
     expected = XGBIntervalRegressor(20, max_depth=3, random_state=0, **parameters)
-    features = DeviceFrame({name: X[:, idx] for idx, name in enumerate("abcde")}) if kind == "frame" else DeviceArray(X)
-    targets = {"frame": DeviceFrame({"lower": y[:, 0], "upper": y[:, 1]}), "array": DeviceArray(y)}.get(kind, y)
+    features = (
+        DeviceFrame({name: X[:, idx] for idx, name in enumerate("abcde")})
+        if kind == "frame"
+        else DeviceArray(X)
+    )
+    targets = {
+        "frame": DeviceFrame({"lower": y[:, 0], "upper": y[:, 1]}),
+        "array": DeviceArray(y),
+    }.get(kind, y)
     weight = weights if kind == "targets in memory" else DeviceArray(weights)
     model = regressor(device="cuda", **parameters).fit(features, targets, weight)
     prediction = model.predict(features)
@@ -135,8 +153,14 @@ def test_where_predictions_come_to_memory_slopes_are_computed_on_the_device(monk
     monkeypatch.setattr(_rounds, "find_cupy", lambda device: library if device == "cuda" else None)
     monkeypatch.setattr(_chunks, "to_device", lambda values: values)
     slopes = []
-    monkeypatch.setattr(IntervalObjective, "slopes", lambda *args: slopes.append(args) or slopes_of(*args))
-    model = fit(*map(DeviceArray, (X, y)), device="cuda") if kind == "dart" else fit(rows, y, device="cuda")
+    monkeypatch.setattr(
+        IntervalObjective, "slopes", lambda *args: slopes.append(args) or slopes_of(*args)
+    )
+    model = (
+        fit(*map(DeviceArray, (X, y)), device="cuda")
+        if kind == "dart"
+        else fit(rows, y, device="cuda")
+    )
     assert {type(values) for args in slopes for values in args[1:]} == {DeviceArray}
     np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-6)
     np.testing.assert_allclose(model.validation_score_, expected.validation_score_, rtol=1e-6)
@@ -179,7 +203,9 @@ def test_events_and_times_of_a_device_are_recognised():
 def test_rows_of_a_device_need_a_booster_there(names):
     arguments = {"X": X, "y": y, "X_val": X, "y_val": y}
     arguments |= {name: DeviceArray(arguments[name]) for name in names}
-    with pytest.raises(ValueError, match=r"device: X lies on a GPU, but got device='cpu'; use device='cuda'"):
+    with pytest.raises(
+        ValueError, match=r"device: X lies on a GPU, but got device='cpu'; use device='cuda'"
+    ):
         regressor().fit(**arguments)
     with pytest.raises(ValueError, match=r"chunk 0: device: X lies on a GPU"):
         regressor().fit_chunks([(DeviceArray(X), y)])
@@ -188,9 +214,13 @@ def test_rows_of_a_device_need_a_booster_there(names):
 @pytest.mark.usefixtures("emulated")
 def test_no_rows_of_a_device_are_refused():
     model = regressor(device="cuda").fit(DeviceArray(X), DeviceArray(y))
-    with pytest.raises(ValueError, match=r"X: expected at least one row and one feature, got shape \(0, 5\)"):
+    with pytest.raises(
+        ValueError, match=r"X: expected at least one row and one feature, got shape \(0, 5\)"
+    ):
         model.predict(DeviceArray(X[:0]))
-    with pytest.raises(ValueError, match=r"X: expected at least one row and one feature, got shape \(150, 0\)"):
+    with pytest.raises(
+        ValueError, match=r"X: expected at least one row and one feature, got shape \(150, 0\)"
+    ):
         model.fit(DeviceArray(X[:, :0]), DeviceArray(y))
 
 
@@ -233,13 +263,17 @@ def test_tensors_in_memory_are_arrays():
 def test_tensors_on_a_gpu_are_refused_with_what_to_do(name):
     arguments = {"X": X, "y": y, "sample_weight": weights}
     arguments[name] = Tensor(arguments[name], interface={})
-    with pytest.raises(TypeError, match=r"got test_xgb_device\.Tensor on a GPU; cupy\.asarray makes it one of CuPy"):
+    with pytest.raises(
+        TypeError, match=r"got test_xgb_device\.Tensor on a GPU; cupy\.asarray makes it one of CuPy"
+    ):
         regressor().fit(**arguments)
 
 
 def test_sparse_matrices_on_a_gpu_are_refused_with_what_to_do(monkeypatch):
     monkeypatch.setattr(Tensor, "__module__", "cupyx.scipy.sparse._csr")
-    with pytest.raises(TypeError, match=r"expected a dense array on a GPU, got cupyx.*; pass its \.get\(\)"):
+    with pytest.raises(
+        TypeError, match=r"expected a dense array on a GPU, got cupyx.*; pass its \.get\(\)"
+    ):
         regressor().fit(Tensor(X), y)
 
 
@@ -253,11 +287,20 @@ WRONG = {
     "nothing said": ({"y": np.tile([-inf, inf], (150, 1))}, r"y: all 150 rows .*are \(-inf, inf\)"),
     "three columns": ({"y": np.zeros((150, 3))}, r"y: got shape \(150, 3\)"),
     "other rows": ({"y": y[:9]}, "X and y: expected the same number of rows"),
-    "a negative weight": ({"sample_weight": -weights}, "sample_weight: negative in 150 of 150 rows"),
+    "a negative weight": (
+        {"sample_weight": -weights},
+        "sample_weight: negative in 150 of 150 rows",
+    ),
     "no weight": ({"sample_weight": 0 * weights}, "sample_weight: all weights are zero"),
-    "few weights": ({"sample_weight": weights[:3]}, r"sample_weight: expected a number or shape \(150,\)"),
+    "few weights": (
+        {"sample_weight": weights[:3]},
+        r"sample_weight: expected a number or shape \(150,\)",
+    ),
     "one feature": ({"X": X[:, 0]}, "X: expected a 2D array|Reshape your data|2-dimensional"),
-    "words": ({"X": np.full((150, 5), "a")}, "X: expected a 2D array of numbers, got 2 dimensions and dtype <U1"),
+    "words": (
+        {"X": np.full((150, 5), "a")},
+        "X: expected a 2D array of numbers, got 2 dimensions and dtype <U1",
+    ),
 }
 
 
@@ -266,11 +309,19 @@ WRONG = {
 def test_wrong_data_of_a_device_are_told_as_those_in_memory(kind):
     arguments = {"X": X, "y": y, "sample_weight": weights} | WRONG[kind][0]
     with pytest.raises(ValueError, match=WRONG[kind][1]):
-        regressor(device="cuda").fit(**{name: DeviceArray(value) for name, value in arguments.items()})
+        regressor(device="cuda").fit(
+            **{name: DeviceArray(value) for name, value in arguments.items()}
+        )
 
 
 def test_the_arrays_of_these_tests_refuse_what_cupy_refuses():
     array = DeviceArray(X)
-    for use in (np.asarray, np.isfinite, lambda a: a + X, lambda a: X * a, lambda a: np.maximum(a, 0)):
+    for use in (
+        np.asarray,
+        np.isfinite,
+        lambda a: a + X,
+        lambda a: X * a,
+        lambda a: np.maximum(a, 0),
+    ):
         with pytest.raises(TypeError):
             use(array)

@@ -38,14 +38,23 @@ def cupy():
 
 
 def regressor(**parameters):
-    defaults = {"n_estimators": 30, "max_depth": 4, "margin": 0.1, "random_state": 0, "device": "cuda", "n_jobs": -1}
+    defaults = {
+        "n_estimators": 30,
+        "max_depth": 4,
+        "margin": 0.1,
+        "random_state": 0,
+        "device": "cuda",
+        "n_jobs": -1,
+    }
     return XGBIntervalRegressor(**(defaults | parameters))
 
 
 def splits_of(model):
     """Feature, threshold and default side of every split, and where leaves are, tree by tree."""
     trees = []
-    for tree in json.loads(bytes(model.booster_.save_raw("json")))["learner"]["gradient_booster"]["model"]["trees"]:
+    for tree in json.loads(bytes(model.booster_.save_raw("json")))["learner"]["gradient_booster"][
+        "model"
+    ]["trees"]:
         columns = zip(
             tree["left_children"], tree["right_children"], tree["split_indices"], tree["split_conditions"],
             tree["default_left"], strict=True,
@@ -62,7 +71,9 @@ def splits_of(model):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["numpy", "cupy", "cudf"])
 def test_a_gpu_grows_the_trees_of_the_processor(cupy, loss, kind):
-    library = {"numpy": np, "cupy": cupy}.get(kind) or pytest.importorskip(kind, reason="needs cuDF")
+    library = {"numpy": np, "cupy": cupy}.get(kind) or pytest.importorskip(
+        kind, reason="needs cuDF"
+    )
     if kind == "cudf":
         features = library.DataFrame({name: X[:, idx] for idx, name in enumerate("abcd")})
         targets = library.DataFrame({"lower": y[:, 0], "upper": y[:, 1]})
@@ -108,7 +119,9 @@ def test_targets_on_a_gpu_come_in_the_forms_that_arrays_have(cupy, form):
     model = regressor().fit(cupy.asarray(X), targets)
     local = regressor(device="cpu").fit(X, in_memory)
     np.testing.assert_allclose(model.predict(X), local.predict(X), atol=1e-4)
-    assert model.score(cupy.asarray(X), targets) == pytest.approx(local.score(X, in_memory), abs=1e-4)
+    assert model.score(cupy.asarray(X), targets) == pytest.approx(
+        local.score(X, in_memory), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -129,8 +142,8 @@ def test_missing_and_infinite_features_on_a_gpu_are_data(cupy):
     far = regressor().fit(holes, y)
     assert splits_of(model) == splits_of(far)
     np.testing.assert_array_equal(model.predict(holes), far.predict(holes))
-    # Rows whose interval holds the prediction cost nothing on either side of a split: among splits that differ in such
-    # rows alone, a GPU and the processor choose differently.
+    # Rows whose interval holds the prediction cost nothing on either side of a split: among splits
+    # that differ in such rows alone, a GPU and the processor choose differently.
     local = regressor(device="cpu").fit(holes, y)
     assert model.score(holes, y) == pytest.approx(local.score(holes, y), abs=0.01)
     np.testing.assert_allclose(model.predict(holes), model.predict(cupy.asarray(holes)), atol=1e-6)
@@ -159,17 +172,26 @@ def test_a_gpu_stops_early(cupy, loss):
     assert model.score(X, y) == pytest.approx(local.score(X, y), abs=0.02)
 
 
-@pytest.mark.parametrize("params", [{"booster": "dart", "rate_drop": 0.2}, {"num_parallel_tree": 3}, {"max_leaves": 6}])
+@pytest.mark.parametrize(
+    "params", [{"booster": "dart", "rate_drop": 0.2}, {"num_parallel_tree": 3}, {"max_leaves": 6}]
+)
 def test_other_boosters_train_on_arrays_of_a_gpu(cupy, params):
     # Draws differ between a GPU and the processor.
-    model = regressor(xgb_params=params).fit(cupy.asarray(X), cupy.asarray(y), X_val=cupy.asarray(X), y_val=y)
+    model = regressor(xgb_params=params).fit(
+        cupy.asarray(X), cupy.asarray(y), X_val=cupy.asarray(X), y_val=y
+    )
     far = regressor(xgb_params=params).fit(X, y, X_val=X, y_val=y)
     np.testing.assert_allclose(model.predict(X), far.predict(X), atol=1e-4)
     np.testing.assert_allclose(model.validation_score_, far.validation_score_, rtol=1e-4)
 
 
 def test_a_gpu_draws_rows_and_features(cupy):
-    draws = {"subsample": 0.5, "colsample_bytree": 0.5, "monotonic_cst": [0, 1, 0, 0], "tree_method": "approx"}
+    draws = {
+        "subsample": 0.5,
+        "colsample_bytree": 0.5,
+        "monotonic_cst": [0, 1, 0, 0],
+        "tree_method": "approx",
+    }
     model = regressor(**draws).fit(cupy.asarray(X), cupy.asarray(y))
     assert model.score(X, y) > 0.8
     line = np.tile(X[:1], (40, 1))
@@ -199,7 +221,11 @@ def test_a_model_of_a_gpu_predicts_where_there_is_none(cupy, tmp_path):
     marginwood.save(model, tmp_path / "model.mw")
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_GPU, tmp_path], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", WITHOUT_GPU, tmp_path],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
 
@@ -208,7 +234,9 @@ def test_a_model_of_a_gpu_predicts_where_there_is_none(cupy, tmp_path):
 def test_a_model_predicts_rows_of_a_gpu_wherever_it_comes_from(cupy, tmp_path, kind):
     local = regressor(device="cpu").fit(X, y)
     expected = local.predict(X)
-    model = local if kind == "of the processor" else regressor().fit(cupy.asarray(X), cupy.asarray(y))
+    model = (
+        local if kind == "of the processor" else regressor().fit(cupy.asarray(X), cupy.asarray(y))
+    )
     if kind == "pickled":
         model = pickle.loads(pickle.dumps(model))
     if kind == "saved":
@@ -233,7 +261,12 @@ def test_scripts_train_with_the_objective_on_a_gpu(cupy, loss, kind):
     def train(device, array):
         bounds = {"label_lower_bound": array(y[:, 0]), "label_upper_bound": array(y[:, 1])}
         data = getattr(xgboost, kind)(array(X), weight=array(weights), **bounds)
-        params = {"device": device, "base_score": 1.0, "max_depth": 4, "disable_default_eval_metric": True}
+        params = {
+            "device": device,
+            "base_score": 1.0,
+            "max_depth": 4,
+            "disable_default_eval_metric": True,
+        }
         results = {}
         booster = xgboost.train(
             params, data, 20, obj=IntervalObjective(loss, 0.1), custom_metric=IntervalMetric(loss),
@@ -250,7 +283,9 @@ def test_scripts_train_with_the_objective_on_a_gpu(cupy, loss, kind):
 @pytest.mark.parametrize("kind", ["numpy", "cupy"])
 def test_chunks_train_on_a_gpu(cupy, kind):
     array = {"numpy": np, "cupy": cupy}[kind].asarray
-    chunks = [(array(X[start::4]), array(y[start::4]), array(weights[start::4])) for start in range(4)]
+    chunks = [
+        (array(X[start::4]), array(y[start::4]), array(weights[start::4])) for start in range(4)
+    ]
     model = regressor().fit_chunks(chunks, X_val=array(X), y_val=array(y))
     local = regressor(device="cpu").fit(X, y, weights, X_val=X, y_val=y)
     np.testing.assert_allclose(model.predict(array(X)), local.predict(X), atol=1e-3)
@@ -272,7 +307,9 @@ def test_features_in_memory_may_have_categories_on_a_gpu(cupy, in_chunks):  # no
     np.testing.assert_allclose(model.predict(frame), local.predict(frame), atol=1e-3)
 
 
-@pytest.mark.parametrize("wrong", ["NaN", "swapped", "nothing said", "three columns", "other rows", "negative weight"])
+@pytest.mark.parametrize(
+    "wrong", ["NaN", "swapped", "nothing said", "three columns", "other rows", "negative weight"]
+)
 def test_wrong_data_on_a_gpu_are_told_as_those_in_memory(cupy, wrong):
     arguments = {"X": X, "y": y, "sample_weight": weights} | {
         "NaN": {"y": np.where(np.arange(len(y))[:, np.newaxis] == 7, nan, y)},
@@ -291,5 +328,7 @@ def test_wrong_data_on_a_gpu_are_told_as_those_in_memory(cupy, wrong):
 
 def test_sparse_matrices_of_cupy_are_refused_with_what_to_do(cupy):
     sparse = pytest.importorskip("cupyx.scipy.sparse")
-    with pytest.raises(TypeError, match=r"expected a dense array on a GPU, got cupyx.*; pass its \.get\(\)"):
+    with pytest.raises(
+        TypeError, match=r"expected a dense array on a GPU, got cupyx.*; pass its \.get\(\)"
+    ):
         regressor().fit(sparse.csr_matrix(cupy.asarray(X)), y)

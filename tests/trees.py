@@ -27,7 +27,9 @@ TREES = [
 ]
 ENSEMBLES = [
     MaxMarginIntervalForest(n_estimators=50, random_state=0),
-    MaxMarginIntervalBoosting(n_estimators=30, learning_rate=0.3, n_iter_no_change=None, random_state=0),
+    MaxMarginIntervalBoosting(
+        n_estimators=30, learning_rate=0.3, n_iter_no_change=None, random_state=0
+    ),
 ]
 for model in [*TREES, *ENSEMBLES]:
     model.fit(X, y)

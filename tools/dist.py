@@ -2,9 +2,10 @@
 
 - Both are built in isolation, and pass ``twine check``.
 - The wheel holds data, notices and types, and nothing but the package.
-- It is installed into empty environments, with the oldest releases that pyproject.toml allows and with the newest ones,
-  and works there: commands, pictures, files, data.
-- Tests of the unpacked sdist pass against the installed wheel; ``--tests`` names others than the usual part.
+- It is installed into empty environments, with the oldest releases that pyproject.toml allows and
+  with the newest ones, and works there: commands, pictures, files, data.
+- Tests of the unpacked sdist pass against the installed wheel; ``--tests`` names others than the
+  usual part.
 
 Needs the extra ``dist``, and a package index.
 """
@@ -27,7 +28,12 @@ DIST = ROOT / "dist"
 WORK = ROOT / "build" / "dist"
 EXTRAS = ("cli", "frames", "plot")
 RESOLUTIONS = ("lowest-direct", "highest")
-TESTS = ("tests/test_intervals.py", "tests/test_losses.py", "tests/test_datasets_real.py", "tests/test_dummy.py")
+TESTS = (
+    "tests/test_intervals.py",
+    "tests/test_losses.py",
+    "tests/test_datasets_real.py",
+    "tests/test_dummy.py",
+)
 NEEDED = (
     "marginwood/py.typed",
     "marginwood/__init__.pyi",
@@ -50,8 +56,12 @@ print(marginwood.__version__, marginwood.__file__)
 
 def main() -> None:
     """Build, check, install, test."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tests", nargs="*", default=TESTS, help="tests of the sdist to run (default: a part)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--tests", nargs="*", default=TESTS, help="tests of the sdist to run (default: a part)"
+    )
     args = parser.parse_args()
     for folder in (DIST, WORK):
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,7 +101,8 @@ def install(wheel: Path, source: Path, resolution: str) -> str:
     uv = [sys.executable, "-m", "uv"]
     run(*uv, "venv", "--quiet", "--python", sys.executable, str(environment))
     python = str(environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    # Lower bounds hold for what is named here, so everything is named; of the tests only what the usual part needs.
+    # Lower bounds hold for what is named here, so everything is named; of the tests only what the
+    # usual part needs.
     project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     needed = [*project["dependencies"], *(name for extra in EXTRAS for name in extras[extra])]

@@ -1,9 +1,10 @@
 """Hours of new cases for everything that can be tried at random: ``python -m tools.nightly --hours 8``.
 
-`WORKS` is the table of what is tried: trees in exact arithmetic, properties of the tests with new examples of
-hypothesis, mutated files, commands, coverage, threads, and kernels with checked bounds. They take turns of ten minutes,
-each in a process of its own with a fresh seed; ``--works`` chooses some. After every turn a summary is written, as text
-and as JSON. A case that fails ends nothing, and is printed as the one command that repeats it.
+`WORKS` is the table of what is tried: trees in exact arithmetic, properties of the tests with new
+examples of hypothesis, mutated files, commands, coverage, threads, and kernels with checked bounds.
+They take turns of ten minutes, each in a process of its own with a fresh seed; ``--works`` chooses
+some. After every turn a summary is written, as text and as JSON. A case that fails ends nothing,
+and is printed as the one command that repeats it.
 """
 
 import argparse
@@ -189,7 +190,16 @@ WORKS = {
 
 def take_turn(name: str, seed: int, seconds: float) -> Found:
     """A turn of a work in a process of its own; if that ends otherwise than by itself, it has failed."""
-    words = ["-m", "tools.nightly", "--works", name, "--seed", f"{seed}", "--seconds", f"{seconds:.0f}"]
+    words = [
+        "-m",
+        "tools.nightly",
+        "--works",
+        name,
+        "--seed",
+        f"{seed}",
+        "--seconds",
+        f"{seconds:.0f}",
+    ]
     again = " ".join(["python", *words])
     run = run_python(words, patience=None)
     if run.returncode:
@@ -211,7 +221,9 @@ def describe_versions() -> dict[str, str]:
     }
 
 
-def summarise(found: dict[str, Found], seconds: dict[str, float], about: dict[str, str]) -> tuple[str, str]:
+def summarise(
+    found: dict[str, Found], seconds: dict[str, float], about: dict[str, str]
+) -> tuple[str, str]:
     """The summary as text and as JSON."""
     failures = [failure for each in found.values() for failure in each.failures]
     n_cases = sum(each.n_cases for each in found.values())
@@ -224,7 +236,9 @@ def summarise(found: dict[str, Found], seconds: dict[str, float], about: dict[st
     works = {}
     for name, each in found.items():
         n_failures = len(each.failures)
-        lines.append(f"{name:18}{each.n_cases:12,} cases{hours[name]:7.1f} h{n_failures:5} failures")
+        lines.append(
+            f"{name:18}{each.n_cases:12,} cases{hours[name]:7.1f} h{n_failures:5} failures"
+        )
         works[name] = {
             "cases": each.n_cases,
             "seconds": round(seconds[name]),
@@ -266,10 +280,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.nightly", description=about)
     parser.add_argument("--hours", type=float, default=8.0)
     names = list(WORKS)
-    parser.add_argument("--works", nargs="+", choices=names, default=names, metavar="WORK", help=", ".join(names))
+    parser.add_argument(
+        "--works", nargs="+", choices=names, default=names, metavar="WORK", help=", ".join(names)
+    )
     out = ROOT / "build" / "nightly"
     parser.add_argument("--out", type=Path, default=out, help="folder of the summary")
-    parser.add_argument("--seed", type=int, help="seed of the seeds of all turns (default: a new one)")
+    parser.add_argument(
+        "--seed", type=int, help="seed of the seeds of all turns (default: a new one)"
+    )
     parser.add_argument("--case", type=int, help="check this case of one work only")
     parser.add_argument("--seconds", type=float, help="a single turn of one work, in this process")
     args = parser.parse_args()

@@ -27,7 +27,9 @@ class Extent(NamedTuple):
     repeats: int
 
 
-FULL = Extent(None, None, 7, None, tuple(round(10 ** (exponent / 2)) for exponent in range(6, 15)), 3)
+FULL = Extent(
+    None, None, 7, None, tuple(round(10 ** (exponent / 2)) for exponent in range(6, 15)), 3
+)
 QUICK = Extent(5, 2, 3, 5, (10**3, 10**4, 10**5), 2)
 
 
@@ -36,8 +38,14 @@ def experiments(extent, methods, folder, directory):
     chosen = data_sets(directory)
     small = chosen[: extent.n_sets]
     return {
-        "moves": (moves.moves_table(folder), moves.moves_pieces(small, extent.n_margins, extent.n_features)),
-        "solver": (moves.solver_table(folder), moves.solver_pieces(chosen, extent.sizes, extent.repeats)),
+        "moves": (
+            moves.moves_table(folder),
+            moves.moves_pieces(small, extent.n_margins, extent.n_features),
+        ),
+        "solver": (
+            moves.solver_table(folder),
+            moves.solver_pieces(chosen, extent.sizes, extent.repeats),
+        ),
         "functions": (functions.table(folder), functions.pieces(methods)),
         "accuracy": (accuracy.table(folder), accuracy.pieces(small, methods, extent.n_folds)),
     }
@@ -54,13 +62,29 @@ def main(arguments=None):
         default=os.environ.get("MARGINWOOD_DATA"),
         help="directory of data sets (default: $MARGINWOOD_DATA, else simulations and scikit-learn's regressions)",
     )
-    parser.add_argument("--out", type=Path, help="directory for csv files and figures (default: build/paper)")
-    parser.add_argument("--only", choices=("moves", "solver", "functions", "accuracy"), help="one experiment")
-    parser.add_argument("--jobs", type=int, default=1, help="number of processes, of one thread each (default: 1)")
-    parser.add_argument("--folds", type=int, help="how many folds of each data set to test on (default: all)")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="the methods to run (default: all)")
-    parser.add_argument("--quick", action="store_true", help="small data sets and coarse tuning: to see that all runs")
-    parser.add_argument("--draw", action="store_true", help="run nothing: figures and tables of what is done")
+    parser.add_argument(
+        "--out", type=Path, help="directory for csv files and figures (default: build/paper)"
+    )
+    parser.add_argument(
+        "--only", choices=("moves", "solver", "functions", "accuracy"), help="one experiment"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="number of processes, of one thread each (default: 1)"
+    )
+    parser.add_argument(
+        "--folds", type=int, help="how many folds of each data set to test on (default: all)"
+    )
+    parser.add_argument(
+        "--methods", nargs="+", metavar="NAME", help="the methods to run (default: all)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="small data sets and coarse tuning: to see that all runs",
+    )
+    parser.add_argument(
+        "--draw", action="store_true", help="run nothing: figures and tables of what is done"
+    )
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs: expected an integer of at least 1, got {options.jobs}")

@@ -40,7 +40,14 @@ def evaluate(predict, settings, X, y, is_test):
             mse = interval_mean_squared_error(y[is_test], prediction)
             inside = interval_accuracy(y[is_test], prediction)
         except Exception as error:
-            return *X.shape, np.inf, 0.0, process_time() - start, "{}", f"failed: {type(error).__name__}: {error}"
+            return (
+                *X.shape,
+                np.inf,
+                0.0,
+                process_time() - start,
+                "{}",
+                f"failed: {type(error).__name__}: {error}",
+            )
     note = "; ".join(sorted({str(warning.message) for warning in caught}))
     return *X.shape, mse, inside, process_time() - start, json.dumps(chosen), note
 
@@ -53,10 +60,16 @@ def by_data_set(lines, column="mse"):
     methods = list(dict.fromkeys(line["method"] for line in lines))
     values = {}
     for line in lines:
-        values.setdefault(line["data set"], {}).setdefault(line["method"], []).append(float(line[column]))
+        values.setdefault(line["data set"], {}).setdefault(line["method"], []).append(
+            float(line[column])
+        )
     complete = {
         name: [np.mean(results[method]) for method in methods]
         for name, results in values.items()
         if len(results) == len(methods) and len({len(folds) for folds in results.values()}) == 1
     }
-    return list(complete), methods, np.array(list(complete.values())).reshape(len(complete), len(methods))
+    return (
+        list(complete),
+        methods,
+        np.array(list(complete.values())).reshape(len(complete), len(methods)),
+    )

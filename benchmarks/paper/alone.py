@@ -10,9 +10,14 @@ def run_alone(arguments, description, count, make_table, make_pieces):
     `count` is the one number that it can be given: flag, default and help.
     """
     flag, default, what = count
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--out", type=Path, default=Path("build/paper"), help="directory for the csv file and the figure"
+        "--out",
+        type=Path,
+        default=Path("build/paper"),
+        help="directory for the csv file and the figure",
     )
     parser.add_argument(flag, dest="count", type=int, default=default, help=what)
     options = parser.parse_args(arguments)

@@ -1,8 +1,9 @@
 """Boosters, tuned alike: ours, XGBoost with our objective, and XGBoost's accelerated failure time models.
 
-Every candidate is trained once on each inner fold and scored after every round (ours) or every fifth (XGBoost's, whose
-predictions start at the first round again); the best candidate and number of rounds are trained again on all training
-rows. Margins and scales are in units of the standard deviation of the training limits.
+Every candidate is trained once on each inner fold and scored after every round (ours) or every
+fifth (XGBoost's, whose predictions start at the first round again); the best candidate and number
+of rounds are trained again on all training rows. Margins and scales are in units of the standard
+deviation of the training limits.
 """
 
 import numpy as np
@@ -45,7 +46,9 @@ class XGBoostModel(BaseEstimator):
 
         data = xgboost.DMatrix(_bounded(X), nthread=1)
         for end in ends:
-            yield self._from_margin(self.booster_.predict(data, iteration_range=(0, int(end))).astype(np.float64))
+            yield self._from_margin(
+                self.booster_.predict(data, iteration_range=(0, int(end))).astype(np.float64)
+            )
 
     @staticmethod
     def _prepare(rows):
@@ -72,7 +75,14 @@ class XGBoostHinge(XGBoostModel):
     """XGBoost with our objective."""
 
     def __init__(
-        self, n_estimators=100, *, margin=0.0, learning_rate=0.1, max_depth=3, max_features=1.0, subsample=1.0
+        self,
+        n_estimators=100,
+        *,
+        margin=0.0,
+        learning_rate=0.1,
+        max_depth=3,
+        max_features=1.0,
+        subsample=1.0,
     ):
         self.n_estimators = n_estimators
         self.margin = margin
@@ -85,7 +95,10 @@ class XGBoostHinge(XGBoostModel):
         from marginwood.xgb import XGBIntervalRegressor
 
         parameters = self.get_params()
-        parameters |= {"xgb_params": {"colsample_bynode": parameters.pop("max_features")}, "random_state": SEED}
+        parameters |= {
+            "xgb_params": {"colsample_bynode": parameters.pop("max_features")},
+            "random_state": SEED,
+        }
         parameters["margin"] *= spread(y)
         return XGBIntervalRegressor(n_jobs=1, **parameters).fit(X, y).booster_
 
@@ -96,7 +109,8 @@ class XGBoostHinge(XGBoostModel):
 class XGBoostAFT(XGBoostModel):
     """XGBoost's ``survival:aft``, on targets in units of their spread from the best constant.
 
-    All boosters start from that constant; XGBoost by itself would start AFT models from the time 0.5.
+    All boosters start from that constant; XGBoost by itself would start AFT models from the time
+    0.5.
     """
 
     def __init__(
@@ -120,11 +134,21 @@ class XGBoostAFT(XGBoostModel):
 
     def _train(self, X, y):
         self.centre_, self.unit_ = optimal_constant(y).value, spread(y)
-        parameters = {"aft_loss_distribution": self.distribution, "aft_loss_distribution_scale": self.scale}
-        parameters |= {"base_score": 1.0, "eta": self.learning_rate, "subsample": self.subsample, "seed": SEED}
+        parameters = {
+            "aft_loss_distribution": self.distribution,
+            "aft_loss_distribution_scale": self.scale,
+        }
+        parameters |= {
+            "base_score": 1.0,
+            "eta": self.learning_rate,
+            "subsample": self.subsample,
+            "seed": SEED,
+        }
         parameters["colsample_bynode"] = self.max_features
         target = (y - self.centre_) / self.unit_
-        return train_aft(_bounded(X), target, self.n_estimators, self.max_depth, nthread=1, **parameters)
+        return train_aft(
+            _bounded(X), target, self.n_estimators, self.max_depth, nthread=1, **parameters
+        )
 
     def _from_margin(self, prediction):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -173,12 +197,18 @@ def native(X, y, *, n_rounds, learning_rate, cv, grid):
 
 def _xgboost(model):
     def search(X, y, *, n_rounds, learning_rate, cv, grid):
-        return XGBoostCV(model(learning_rate=learning_rate), grid, n_rounds=n_rounds, cv=cv).fit(X, y)
+        return XGBoostCV(model(learning_rate=learning_rate), grid, n_rounds=n_rounds, cv=cv).fit(
+            X, y
+        )
 
     return search
 
 
-BOOSTERS = {"native": native, "xgboost_hinge": _xgboost(XGBoostHinge), "xgboost_aft": _xgboost(XGBoostAFT)}
+BOOSTERS = {
+    "native": native,
+    "xgboost_hinge": _xgboost(XGBoostHinge),
+    "xgboost_aft": _xgboost(XGBoostAFT),
+}
 
 
 def tuned(X, y, X_test, *, booster, **settings):

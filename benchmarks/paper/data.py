@@ -16,7 +16,11 @@ from marginwood.datasets import (
     make_sine,
 )
 
-SIMULATIONS = {"simulated.sin": make_sine, "simulated.abs": make_absolute, "simulated.linear": make_linear}
+SIMULATIONS = {
+    "simulated.sin": make_sine,
+    "simulated.abs": make_absolute,
+    "simulated.linear": make_linear,
+}
 REGRESSIONS = {"diabetes": load_diabetes, "linnerud": load_linnerud}
 N_FOLDS = 5
 
@@ -33,11 +37,14 @@ class DataSet(NamedTuple):
 def data_sets(directory=None):
     """All data sets, those with the fewest numbers first.
 
-    A directory is searched for ``.npz`` files and for folders of csv files, see `marginwood.datasets`.
+    A directory is searched for ``.npz`` files and for folders of csv files, see
+    `marginwood.datasets`.
     """
     found = list(_in_directory(directory) if directory else _built_in())
     if not found:
-        sys.exit(f"--data: expected a directory with .npz files or folders of csv files, got {directory}.")
+        sys.exit(
+            f"--data: expected a directory with .npz files or folders of csv files, got {directory}."
+        )
     return sorted(found, key=lambda data_set: (data_set.X.size, data_set.name))
 
 
@@ -47,7 +54,10 @@ def _in_directory(directory):
         data = load_folder(path) if path.is_dir() else load_npz(path)
         folds = _deal(data.X, data.y) if data.folds is None else data.folds
         yield DataSet(
-            f"{path.parent.name}/{data.name}" if path.parent != directory else data.name, data.X, data.y, folds
+            f"{path.parent.name}/{data.name}" if path.parent != directory else data.name,
+            data.X,
+            data.y,
+            folds,
         )
 
 

@@ -46,7 +46,11 @@ def draw(lines, methods, folder):
     colours |= {name: OURS_IN_PAPER for name in methods if name.startswith("MMIT")}
     results = lines["accuracy"]
     drawings = {
-        "figure2": (_moves, lines["moves"] and len(lines["solver"]) > 2, (lines["moves"], lines["solver"])),
+        "figure2": (
+            _moves,
+            lines["moves"] and len(lines["solver"]) > 2,
+            (lines["moves"], lines["solver"]),
+        ),
         "figure3": (_functions, lines["functions"], (lines["functions"],)),
         "figure4": (_accuracy, results, (results, colours)),
         "ranks": (_ranks, len(by_data_set(results)[0]) > 1, (results, colours)),
@@ -83,18 +87,40 @@ def _moves(plt, moves, solver):
         sizes = _column(mine, "limits")
         for column, style in (("mean", "-"), ("max", "--")):
             values = _column(mine, column)
-            quartiles = np.array([np.quantile(values[sizes == n], (0.25, 0.5, 0.75)) for n in np.unique(sizes)]).T
-            left.fill_between(np.unique(sizes), quartiles[0], quartiles[2], color=colour, alpha=0.15, lw=0)
-            left.plot(np.unique(sizes), quartiles[1], style, color=colour, label=f"{column}, {_words(loss)}")
+            quartiles = np.array(
+                [np.quantile(values[sizes == n], (0.25, 0.5, 0.75)) for n in np.unique(sizes)]
+            ).T
+            left.fill_between(
+                np.unique(sizes), quartiles[0], quartiles[2], color=colour, alpha=0.15, lw=0
+            )
+            left.plot(
+                np.unique(sizes),
+                quartiles[1],
+                style,
+                color=colour,
+                label=f"{column}, {_words(loss)}",
+            )
         drawn = [line for line in solver if line["order"] == "drawn" and line["loss"] == loss]
-        right.plot(_column(drawn, "n"), _column(drawn, "seconds"), "o-", color=colour, ms=3, label=_words(loss))
+        right.plot(
+            _column(drawn, "n"),
+            _column(drawn, "seconds"),
+            "o-",
+            color=colour,
+            ms=3,
+            label=_words(loss),
+        )
     crossing = [line for line in solver if line["order"] == "crossing"]
-    n, style = _column(crossing, "n"), {"color": "#444444", "ms": 3, "label": "squared hinge, crossing order"}
+    n, style = (
+        _column(crossing, "n"),
+        {"color": "#444444", "ms": 3, "label": "squared hinge, crossing order"},
+    )
     is_shown = n <= MOST_MOVES_SHOWN
     left.plot(n[is_shown], _column(crossing, "mean")[is_shown], "s:", **style)
     right.plot(n, _column(crossing, "seconds"), "s:", **style)
     start = min(_column(solver, "seconds"))
-    right.plot(n, start * n * np.log(n) / (n[0] * np.log(n[0])), color="grey", lw=0.8, label="n log n")
+    right.plot(
+        n, start * n * np.log(n) / (n[0] * np.log(n[0])), color="grey", lw=0.8, label="n log n"
+    )
     top = right.get_ylim()[1]
     right.plot(n, start * (n / n[0]) ** 2, color="grey", lw=0.8, ls="--", label="n²")
     right.set_ylim(top=top)
@@ -146,20 +172,35 @@ def _accuracy(plt, lines, colours):
     names = sorted(dict.fromkeys(line["data set"] for line in lines), key=_panel_order)
     n_rows = -(-len(names) // N_COLUMNS)
     size = (2.5 * N_COLUMNS, 1.75 * n_rows + 0.3)
-    figure, grid = plt.subplots(n_rows, N_COLUMNS, figsize=size, sharey=True, squeeze=False, layout="constrained")
+    figure, grid = plt.subplots(
+        n_rows, N_COLUMNS, figsize=size, sharey=True, squeeze=False, layout="constrained"
+    )
     methods = list(colours)
     for axes in grid.flat[len(names) :]:
         axes.set_axis_off()
     for name, axes in zip(names, grid.flat, strict=False):
         mine = [line for line in lines if line["data set"] == name]
-        errors, places = _column(mine, "mse"), np.array([methods.index(line["method"]) for line in mine])
+        errors, places = (
+            _column(mine, "mse"),
+            np.array([methods.index(line["method"]) for line in mine]),
+        )
         finite = errors[np.isfinite(errors)]
         floor = finite[finite > 0].min(initial=1.0) / 2 if (finite == 0).any() else 0.0
         axes.scatter(
-            np.maximum(errors, floor), places, s=9, c=[colours[methods[place]] for place in places], alpha=0.75
+            np.maximum(errors, floor),
+            places,
+            s=9,
+            c=[colours[methods[place]] for place in places],
+            alpha=0.75,
         )
         failed = np.isinf(errors)
-        axes.plot(np.full(failed.sum(), 0.98), places[failed], "kx", ms=4, transform=axes.get_yaxis_transform())
+        axes.plot(
+            np.full(failed.sum(), 0.98),
+            places[failed],
+            "kx",
+            ms=4,
+            transform=axes.get_yaxis_transform(),
+        )
         medians = [np.median(errors[places == place]) for place in np.unique(places)]
         axes.plot(np.maximum(medians, floor), np.unique(places), "|", color="black", ms=6)
         title = f"{name.split('/')[-1]}\nn={mine[0]['n']} p={mine[0]['p']}"
@@ -179,7 +220,10 @@ def _accuracy(plt, lines, colours):
 def _ranks(plt, lines, colours):
     """Critical difference diagram: methods joined by a bar do not differ by Nemenyi's test."""
     names, methods, errors = by_data_set(lines)
-    ranks, difference = statistics.average_ranks(errors), statistics.critical_difference(len(methods), len(names))
+    ranks, difference = (
+        statistics.average_ranks(errors),
+        statistics.critical_difference(len(methods), len(names)),
+    )
     order, half = np.argsort(ranks, kind="stable"), -(-len(methods) // 2)
     bars = statistics.alike(ranks, difference)
     figure, axes = plt.subplots(figsize=(8.5, 0.9 + 0.28 * half + 0.12 * len(bars)))
@@ -189,7 +233,11 @@ def _ranks(plt, lines, colours):
         on_left = place < half
         height = first_label + 0.34 * (place if on_left else len(methods) - 1 - place)
         edge = low - 0.1 if on_left else high + 0.1
-        text = f"{methods[method]} {ranks[method]:.2f}" if on_left else f"{ranks[method]:.2f} {methods[method]}"
+        text = (
+            f"{methods[method]} {ranks[method]:.2f}"
+            if on_left
+            else f"{ranks[method]:.2f} {methods[method]}"
+        )
         colour = colours[methods[method]]
         axes.plot([ranks[method], ranks[method], edge], [0, height, height], color=colour, lw=0.9)
         axes.text(
@@ -204,10 +252,17 @@ def _ranks(plt, lines, colours):
         axes.plot([start - 0.03, end + 0.03], [0.2 + 0.16 * place] * 2, color="black", lw=2.5)
     axes.plot([low, low + difference], [-0.75, -0.75], color="black", lw=1.2, marker="|")
     axes.text(
-        low + difference / 2, -0.85, f"critical difference {difference:.2f}", ha="center", va="bottom", fontsize=8
+        low + difference / 2,
+        -0.85,
+        f"critical difference {difference:.2f}",
+        ha="center",
+        va="bottom",
+        fontsize=8,
     )
     axes.set(
-        xlim=(low, high), ylim=(first_label + 0.34 * half, -1.3), title=f"average rank over {len(names)} data sets"
+        xlim=(low, high),
+        ylim=(first_label + 0.34 * half, -1.3),
+        title=f"average rank over {len(names)} data sets",
     )
     axes.xaxis.set_ticks_position("top")
     axes.spines["top"].set(visible=True, position=("data", 0))
@@ -223,7 +278,9 @@ def _times(plt, lines, colours):
     done = {line["method"] for line in lines}
     colours = {method: colour for method, colour in colours.items() if method in done}
     for place, (method, colour) in enumerate(colours.items()):
-        seconds = np.maximum(_column([line for line in lines if line["method"] == method], "seconds"), 1e-4)
+        seconds = np.maximum(
+            _column([line for line in lines if line["method"] == method], "seconds"), 1e-4
+        )
         spread = np.linspace(-0.3, 0.3, len(seconds))
         axes.scatter(seconds, place + spread, s=3, color=colour, alpha=0.4, lw=0)
         axes.plot(np.median(seconds), place, "|", color="black", ms=12)

@@ -1,8 +1,8 @@
 """How the mean number of pointer moves grows with n: ``python -m benchmarks.paper.growth --out build/paper``.
 
-The paper leaves open how far the pointer to the minimum moves on average. Here limits of several families come in
-random order, and moves per limit are counted for n up to 10^7. Printed is a fit of ``c * n**b`` for every family, with
-the standard error of b: no growth is b = 0.
+The paper leaves open how far the pointer to the minimum moves on average. Here limits of several
+families come in random order, and moves per limit are counted for n up to 10^7. Printed is a fit of
+``c * n**b`` for every family, with the standard error of b: no growth is b = 0.
 """
 
 import numpy as np
@@ -86,7 +86,13 @@ def fits(lines):
             x = np.log([float(line["n"]) for line in own])
             y = np.log([float(line["mean"]) for line in own])
             (slope, intercept), covariance = np.polyfit(x, y, 1, cov=True)
-            yield loss, family, float(np.exp(intercept + slope * x.max())), float(slope), float(covariance[0, 0] ** 0.5)
+            yield (
+                loss,
+                family,
+                float(np.exp(intercept + slope * x.max())),
+                float(slope),
+                float(covariance[0, 0] ** 0.5),
+            )
 
 
 def draw(lines, path):
@@ -101,7 +107,9 @@ def draw(lines, path):
         for family in FAMILIES:
             own = [line for line in lines if (line["loss"], line["family"]) == (loss, family)]
             sizes = sorted({int(line["n"]) for line in own})
-            means = [np.mean([float(line["mean"]) for line in own if int(line["n"]) == n]) for n in sizes]
+            means = [
+                np.mean([float(line["mean"]) for line in own if int(line["n"]) == n]) for n in sizes
+            ]
             panel.plot(sizes, means, "o-", markersize=3, label=family)
         panel.set(xscale="log", xlabel="limits n", title=loss.replace("_", " "), yscale="log")
     panels[0].set_ylabel("pointer moves per limit")
@@ -113,7 +121,9 @@ def draw(lines, path):
 def main(arguments=None):
     count = "--largest", SIZES[-1], "most limits"
     folder, lines = run_alone(arguments, __doc__, count, table, pieces)
-    print("| loss | family | moves per limit, fitted at the greatest n | exponent b | its standard error |")
+    print(
+        "| loss | family | moves per limit, fitted at the greatest n | exponent b | its standard error |"
+    )
     print("| --- | --- | --- | --- | --- |")
     for loss, family, last, slope, error in fits(lines):
         print(f"| {loss.replace('_', ' ')} | {family} | {last:.3f} | {slope:+.4f} | {error:.4f} |")

@@ -1,10 +1,11 @@
 """The methods that are compared, each with all that its tuning depends on.
 
-Methods of the paper choose by 10-fold cross-validation of the interval MSE; boosters by five folds, because each of
-their candidates takes as long as many trees; the forest by its out-of-bag rows. The forest chooses among 16
-candidates, every booster among 32 and the number of rounds. "MMIT" is the tree as this package tunes it, which chooses
-its anchor as well; it, "boosting, defaults" and "super learner" are what a user gets who sets nothing. "MMIT, taught"
-is such a tree whose teacher is such a super learner.
+Methods of the paper choose by 10-fold cross-validation of the interval MSE; boosters by five folds,
+because each of their candidates takes as long as many trees; the forest by its out-of-bag rows. The
+forest chooses among 16 candidates, every booster among 32 and the number of rounds. "MMIT" is the
+tree as this package tunes it, which chooses its anchor as well; it, "boosting, defaults" and "super
+learner" are what a user gets who sets nothing. "MMIT, taught" is such a tree whose teacher is such
+a super learner.
 """
 
 from collections.abc import Callable
@@ -49,10 +50,18 @@ def _finite(X, X_test):
     """Features for models that need finite ones: infinities become the column's extremes, NaN its median."""
     inner = np.where(np.isfinite(X), X, np.nan)
     inner[:, np.isnan(inner).all(axis=0)] = 0.0
-    low, middle, high = np.nanmin(inner, axis=0), np.nanmedian(inner, axis=0), np.nanmax(inner, axis=0)
+    low, middle, high = (
+        np.nanmin(inner, axis=0),
+        np.nanmedian(inner, axis=0),
+        np.nanmax(inner, axis=0),
+    )
     # Only infinities are moved: a finite test value beyond the training rows is as it is.
     return [
-        np.where(np.isnan(part), middle, np.where(part == -np.inf, low, np.where(part == np.inf, high, part)))
+        np.where(
+            np.isnan(part),
+            middle,
+            np.where(part == -np.inf, low, np.where(part == np.inf, high, part)),
+        )
         for part in (X, X_test)
     ]
 
@@ -87,7 +96,9 @@ def _tuned_tree(search, X, y, X_test):
 
 def _forest(X, y, X_test, *, n_trees, margins, grid):
     margins = [share * boosters.spread(y) for share in margins]
-    search = MaxMarginIntervalForestCV(n_trees, losses="squared_hinge", margins=margins, grid=grid, random_state=0)
+    search = MaxMarginIntervalForestCV(
+        n_trees, losses="squared_hinge", margins=margins, grid=grid, random_state=0
+    )
     search.fit(X, y)
     return search.predict(X_test), search.best_params_
 
@@ -99,7 +110,9 @@ def _boosting(X, y, X_test, **settings):
 
 def _super_learner(X, y, X_test, **settings):
     model = IntervalSuperLearner(random_state=0, **settings).fit(X, y)
-    return model.predict(X_test), {name: round(weight, 3) for name, weight in model.weights_.items()}
+    return model.predict(X_test), {
+        name: round(weight, 3) for name, weight in model.weights_.items()
+    }
 
 
 def _booster(group, name, **grid):
@@ -122,12 +135,18 @@ METHODS = {
     "forest": Method(
         "ours",
         _forest,
-        {"n_trees": 100, "margins": MARGINS, "grid": {"min_samples_leaf": (1, 5), "max_features": SHARES}},
+        {
+            "n_trees": 100,
+            "margins": MARGINS,
+            "grid": {"min_samples_leaf": (1, 5), "max_features": SHARES},
+        },
     ),
     "boosting": _booster("ours", "native", margin=MARGINS),
     "XGBoost hinge": _booster("ours", "xgboost_hinge", margin=MARGINS),
     **{
-        f"AFT {distribution}": _booster("outside", "xgboost_aft", distribution=(distribution,), scale=SCALES)
+        f"AFT {distribution}": _booster(
+            "outside", "xgboost_aft", distribution=(distribution,), scale=SCALES
+        )
         for distribution in ("normal", "logistic", "extreme")
     },
 }

@@ -1,7 +1,8 @@
 """Figure 2: how far the pointer to the minimum moves, and how long the solver takes.
 
-Moves are counted per limit. The paper's algorithm walks, so that its time is proportional to n (moves + log n). In the
-*crossing* order the minimum of the squared hinge crosses half of all limits at each step: a walk would take O(n^2).
+Moves are counted per limit. The paper's algorithm walks, so that its time is proportional to n
+(moves + log n). In the *crossing* order the minimum of the squared hinge crosses half of all limits
+at each step: a walk would take O(n^2).
 """
 
 from time import process_time
@@ -21,7 +22,9 @@ JITTER = 1e-3
 
 def moves_table(folder):
     """Moves per limit for every data set, loss, margin and order by a feature."""
-    return Table(folder / "moves.csv", ("data set", "loss", "margin", "feature"), ("limits", "mean", "max"))
+    return Table(
+        folder / "moves.csv", ("data set", "loss", "margin", "feature"), ("limits", "mean", "max")
+    )
 
 
 def moves_pieces(data_sets, n_margins, n_features=None):
@@ -45,7 +48,11 @@ def count_moves(feature, y, margin, loss):
 
 def _per_limit(lower, upper, moves):
     n_limits = np.isfinite(lower).astype(np.int64) + np.isfinite(upper)
-    return int(n_limits.sum()), moves.sum() / n_limits.sum(), (moves / np.maximum(n_limits, 1)).max()
+    return (
+        int(n_limits.sum()),
+        moves.sum() / n_limits.sum(),
+        (moves / np.maximum(n_limits, 1)).max(),
+    )
 
 
 def solver_table(folder):
@@ -58,7 +65,9 @@ def solver_pieces(data_sets, sizes, repeats):
     known = [data_set.y for data_set in data_sets if data_set.name.endswith(SOURCE)]
     y = known[0] if known else simulate(10**4, 1).y
     return [
-        Piece((order, loss, str(n), fingerprint(repeats, y)), time_solver, (make, loss, n, repeats, y))
+        Piece(
+            (order, loss, str(n), fingerprint(repeats, y)), time_solver, (make, loss, n, repeats, y)
+        )
         for n in sizes
         for order, make, losses in (("drawn", _drawn, LOSSES), ("crossing", _crossing, LOSSES[1:]))
         for loss in losses
@@ -72,7 +81,9 @@ def _drawn(n, y):
     row, side = rows[drawn], sides[drawn]
     ends = np.tile([[-np.inf], [np.inf]], n)
     # Limits that are all distinct are the harder case.
-    ends[side, np.arange(n)] = y[row, side] + rng.normal(scale=JITTER * y[np.isfinite(y)].std(), size=n)
+    ends[side, np.arange(n)] = y[row, side] + rng.normal(
+        scale=JITTER * y[np.isfinite(y)].std(), size=n
+    )
     return ends
 
 

@@ -10,7 +10,9 @@ from benchmarks.paper.accuracy import by_data_set
 REFERENCE = "Constant"
 COMPARED = ("super learner", "MMIT, taught", "MMIT")
 OUTSIDE = ("AFT logistic", "AFT normal")
-LEAST = 1e-3  # of the constant's error, added before geometric means, because some errors are nearly 0
+LEAST = (
+    1e-3  # of the constant's error, added before geometric means, because some errors are nearly 0
+)
 PAIRED = ("method", "against", "better", "worse", "p (Wilcoxon)")
 
 
@@ -25,7 +27,11 @@ def write(lines, folder):
     """Summary of each method and paired tests over the data sets that are complete."""
     names, methods, _ = by_data_set(lines)
     if not names or REFERENCE not in methods:
-        print("accuracy: no data set is complete yet" if not names else f"accuracy: tables need the method {REFERENCE}")
+        print(
+            "accuracy: no data set is complete yet"
+            if not names
+            else f"accuracy: tables need the method {REFERENCE}"
+        )
         return
     names, methods, errors = relative_errors(lines)
     print(f"{len(names)} data sets, {len(methods)} methods")

@@ -1,7 +1,8 @@
 """Comparing methods over data sets.
 
-After Demsar (2006), "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7. Errors are arrays of one
-row per data set and one column per method. An infinite error is a failure: it ranks last.
+After Demsar (2006), "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7.
+Errors are arrays of one row per data set and one column per method. An infinite error is a failure:
+it ranks last.
 """
 
 import numpy as np

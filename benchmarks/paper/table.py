@@ -1,8 +1,9 @@
 """Results as lines of a csv file, from which a run that was stopped goes on.
 
-A *piece* of work has a key, of which the last part is a fingerprint of its data and settings. Its result is one line,
-written when it is finished. A line is whole when its newline is there: what follows the last newline was being written
-when the process died, and is cut off. Lines with other fingerprints stay in the file and are not read.
+A *piece* of work has a key, of which the last part is a fingerprint of its data and settings. Its
+result is one line, written when it is finished. A line is whole when its newline is there: what
+follows the last newline was being written when the process died, and is cut off. Lines with other
+fingerprints stay in the file and are not read.
 """
 
 import csv
@@ -46,13 +47,18 @@ class Table:
         content = self.path.read_bytes() if self.path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         if whole and whole.split(b"\n", 1)[0].decode() != ",".join(self.columns):
-            sys.exit(f"{self.path}: expected the columns {', '.join(self.columns)}. Delete it or name another --out.")
+            sys.exit(
+                f"{self.path}: expected the columns {', '.join(self.columns)}. Delete it or name another --out."
+            )
         return whole
 
     def read(self, pieces):
         """Lines of those pieces that are done, by key, in the order of the pieces."""
         lines = list(csv.reader(io.StringIO(self._whole_lines().decode())))[1:]
-        done = {tuple(line[: self._n_keys]): dict(zip(self.columns, line, strict=True)) for line in lines}
+        done = {
+            tuple(line[: self._n_keys]): dict(zip(self.columns, line, strict=True))
+            for line in lines
+        }
         return {piece.key: done[piece.key] for piece in pieces if piece.key in done}
 
     def run(self, pieces, n_jobs):
@@ -60,25 +66,37 @@ class Table:
         done = self.read(pieces)
         missing = [piece for piece in pieces if piece.key not in done]
         whole = self._whole_lines()
-        with self.path.open("r+" if self.path.exists() else "w", newline="", encoding="utf-8") as file:
+        with self.path.open(
+            "r+" if self.path.exists() else "w", newline="", encoding="utf-8"
+        ) as file:
             file.truncate(len(whole))
             file.seek(0, io.SEEK_END)
             writer = csv.writer(file, lineterminator="\n")
             if not whole:
                 writer.writerow(self.columns)
             shown = 0.0
-            for n_done, (piece, values) in enumerate(_outcomes(missing, n_jobs), start=len(done) + 1):
+            for n_done, (piece, values) in enumerate(
+                _outcomes(missing, n_jobs), start=len(done) + 1
+            ):
                 writer.writerow([*piece.key, *map(_one_line, values)])
                 file.flush()
                 if n_done == len(pieces) or monotonic() - shown > 1.0:
                     shown = monotonic()
                     what = ", ".join(piece.key[:-1])
-                    print(f"{self.path.stem} {n_done}/{len(pieces)}: {what}", file=sys.stderr, flush=True)
+                    print(
+                        f"{self.path.stem} {n_done}/{len(pieces)}: {what}",
+                        file=sys.stderr,
+                        flush=True,
+                    )
 
 
 def _one_line(value):
     """A value that survives as text without line breaks; floats keep every bit."""
-    return repr(float(value)) if isinstance(value, float | np.floating) else " ".join(str(value).split())
+    return (
+        repr(float(value))
+        if isinstance(value, float | np.floating)
+        else " ".join(str(value).split())
+    )
 
 
 def _outcomes(pieces, n_jobs):

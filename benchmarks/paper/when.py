@@ -1,9 +1,10 @@
 """When maximum margin trees beat Interval-CART: ``python -m benchmarks.paper.when --out build/paper``.
 
-The hidden value is a function of the first feature plus noise, and an interval around it is what is seen. From one
-setting, one thing at a time is varied: the share of rows that lose an end, at random or always the upper one, the width
-of the intervals against the noise, the number of rows and of features. Both trees choose margin and pruning by five
-folds; a third one chooses its pruning only and has no margin. Scored is the mean squared distance from the function.
+The hidden value is a function of the first feature plus noise, and an interval around it is what is
+seen. From one setting, one thing at a time is varied: the share of rows that lose an end, at random
+or always the upper one, the width of the intervals against the noise, the number of rows and of
+features. Both trees choose margin and pruning by five folds; a third one chooses its pruning only
+and has no margin. Scored is the mean squared distance from the function.
 """
 
 import numpy as np
@@ -93,7 +94,10 @@ def evaluate(what, value, method, seed):
 
 def ratios(lines, method):
     """What is varied, its value, and the geometric mean of the error against the reference, with its standard error."""
-    errors = {(line["varied"], line["value"], line["method"], line["seed"]): float(line["mse"]) for line in lines}
+    errors = {
+        (line["varied"], line["value"], line["method"], line["seed"]): float(line["mse"])
+        for line in lines
+    }
     for what, values in VARIED.items():
         for value in values:
             logs = [
@@ -103,7 +107,12 @@ def ratios(lines, method):
                 and (what, repr(value), REFERENCE, seed) in errors
             ]
             if len(logs) > 1:
-                yield what, value, float(np.mean(logs)), float(np.std(logs, ddof=1) / np.sqrt(len(logs)))
+                yield (
+                    what,
+                    value,
+                    float(np.mean(logs)),
+                    float(np.std(logs, ddof=1) / np.sqrt(len(logs))),
+                )
 
 
 def draw(lines, path):
@@ -113,7 +122,9 @@ def draw(lines, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, len(VARIED), figsize=(13, 3.2), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(
+        1, len(VARIED), figsize=(13, 3.2), sharey=True, layout="constrained"
+    )
     for method, colour in (("MMIT", "#7a3b9a"), ("MMIT, no margin", "#999999")):
         found = list(ratios(lines, method))
         for panel, what in zip(panels, VARIED, strict=True):
@@ -121,7 +132,14 @@ def draw(lines, path):
             places = np.arange(len(own))
             means = np.array([mean for _, mean, _ in own])
             spreads = np.array([spread for *_, spread in own])
-            panel.fill_between(places, np.exp(means - spreads), np.exp(means + spreads), color=colour, alpha=0.2, lw=0)
+            panel.fill_between(
+                places,
+                np.exp(means - spreads),
+                np.exp(means + spreads),
+                color=colour,
+                alpha=0.2,
+                lw=0,
+            )
             panel.plot(places, np.exp(means), "o-", markersize=3, color=colour, label=method)
             panel.set_xticks(places, [f"{value:g}" for value, *_ in own])
             panel.set_xlabel(LABELS[what])

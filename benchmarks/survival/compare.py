@@ -1,7 +1,8 @@
 """Methods x sets x folds: concordance, Brier score, log loss and CPU seconds, every method tuned alike inside its rows.
 
-The parameters of a method are those of least integrated Brier score in three folds of the training rows. Ranked are
-mean times restricted to the range that is scored, so that all methods are ranked by their curves.
+The parameters of a method are those of least integrated Brier score in three folds of the training
+rows. Ranked are mean times restricted to the range that is scored, so that all methods are ranked
+by their curves.
 """
 
 import warnings
@@ -52,7 +53,9 @@ def _survive(predict, X, times):
 
 def brier(train, test, times, survival):
     """The integrated Brier score; the status of censored rows is expected by the estimate from the training rows."""
-    return integrated_interval_brier_score(test, Curves(times, survival), times, reference=turnbull(train))
+    return integrated_interval_brier_score(
+        test, Curves(times, survival), times, reference=turnbull(train)
+    )
 
 
 def ipcw_brier(train, test, times, survival):
@@ -60,13 +63,16 @@ def ipcw_brier(train, test, times, survival):
     from sksurv.metrics import integrated_brier_score
     from sksurv.util import Surv
 
-    # It refuses times beyond those of the training rows: such rows are censored at the last of these.
+    # It refuses times beyond those of the training rows: such rows are censored at the last of
+    # these.
     last = np.nextafter(train[:, 0].max(), 0)
     time = np.minimum(test[:, 0], last)
     event = np.isfinite(test[:, 1]) & (test[:, 0] <= last)
     known = Surv.from_arrays(np.isfinite(train[:, 1]), train[:, 0])
     inside = (times >= time.min()) & (times < time.max())
-    return integrated_brier_score(known, Surv.from_arrays(event, time), survival[:, inside], times[inside])
+    return integrated_brier_score(
+        known, Surv.from_arrays(event, time), survival[:, inside], times[inside]
+    )
 
 
 def binned_log_loss(train, test, predict, X):
@@ -118,11 +124,15 @@ def pieces(shrink=1):
     """All pieces of work, the first repeat of all sets first."""
     sets = list(load_sets())
     for repeat, data in product(range(max(1, N_REPEATS // shrink)), sets):
-        splits = CensoringStratifiedKFold(N_FOLDS, shuffle=True, random_state=repeat).split(data.X, data.y)
+        splits = CensoringStratifiedKFold(N_FOLDS, shuffle=True, random_state=repeat).split(
+            data.X, data.y
+        )
         for fold, (train, test) in enumerate(islice(splits, max(1, N_FOLDS // shrink))):
             for method in METHODS:
                 if data.events is not None or method.takes_intervals:
-                    settings = fingerprint((method.name, method.grid, N_INNER, N_TIMES), data.X, data.y)
+                    settings = fingerprint(
+                        (method.name, method.grid, N_INNER, N_TIMES), data.X, data.y
+                    )
                     key = (data.name, str(repeat), str(fold), method.name, settings)
                     yield Piece(key, run, (method, data, train, test))
 
@@ -146,13 +156,22 @@ def read(path):
     lines = list(Table(path, KEYS, (*SCORES, "error")).read(work).values())
     methods = Counter(piece.key[:3] for piece in work)
     done = Counter((line["set"], line["repeat"], line["fold"]) for line in lines)
-    return average(line for line in lines if done[fold := (line["set"], line["repeat"], line["fold"])] == methods[fold])
+    return average(
+        line
+        for line in lines
+        if done[fold := (line["set"], line["repeat"], line["fold"])] == methods[fold]
+    )
 
 
 def average(lines):
     """By set and method, the mean scores; `discordance` is what is missing of a concordance of 1."""
     scores = {}
     for line in lines:
-        scores.setdefault((line["set"], line["method"]), []).append([float(line[name]) for name in SCORES])
-    means = {key: dict(zip(SCORES, np.mean(values, axis=0), strict=True)) for key, values in scores.items()}
+        scores.setdefault((line["set"], line["method"]), []).append(
+            [float(line[name]) for name in SCORES]
+        )
+    means = {
+        key: dict(zip(SCORES, np.mean(values, axis=0), strict=True))
+        for key, values in scores.items()
+    }
     return {key: {**mean, "discordance": 1 - mean["concordance"]} for key, mean in means.items()}

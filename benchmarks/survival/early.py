@@ -1,7 +1,8 @@
 """How early predictions are: bias and error of the predicted median against the true one, by share of censored rows.
 
-The logarithms of the times are normal, with a mean that two of five features move; they are right-censored at
-exponential times. A prediction beyond all times counts as the last one, for every method.
+The logarithms of the times are normal, with a mean that two of five features move; they are
+right-censored at exponential times. A prediction beyond all times counts as the last one, for every
+method.
 """
 
 from itertools import product
@@ -92,7 +93,9 @@ def _survival_forest(draw):
     from sksurv.util import Surv
 
     target = Surv.from_arrays(np.isfinite(draw.y[:, 1]), np.exp(draw.y[:, 0]))
-    model = RandomSurvivalForest(N_TREES, min_samples_leaf=15, max_features=None, random_state=0).fit(draw.X, target)
+    model = RandomSurvivalForest(
+        N_TREES, min_samples_leaf=15, max_features=None, random_state=0
+    ).fit(draw.X, target)
     below = model.predict_survival_function(draw.X_new, return_array=True) <= 0.5
     place = np.where(below.any(axis=1), below.argmax(axis=1), -1)
     return np.log(model.unique_times_[place])
@@ -100,10 +103,16 @@ def _survival_forest(draw):
 
 METHODS = {
     "forest, a third of the features, leaves of 5, `predict`": _point(_forest(min_samples_leaf=5)),
-    "forest, all features, leaves of 15, `predict`": _point(_forest(min_samples_leaf=15, max_features=None)),
-    "the same + errors of all rows": _around(_forest(min_samples_leaf=15, max_features=None), neighbors=None),
+    "forest, all features, leaves of 15, `predict`": _point(
+        _forest(min_samples_leaf=15, max_features=None)
+    ),
+    "the same + errors of all rows": _around(
+        _forest(min_samples_leaf=15, max_features=None), neighbors=None
+    ),
     CHOSEN: _around(_forest(min_samples_leaf=15, max_features=None)),
-    "the same, nearest 0.3 of the rows": _around(_forest(min_samples_leaf=15, max_features=None), neighbors=0.3),
+    "the same, nearest 0.3 of the rows": _around(
+        _forest(min_samples_leaf=15, max_features=None), neighbors=0.3
+    ),
     "forest, leaves of 5, all features, median by leaf weights": _leaf_median(
         _forest(min_samples_leaf=5, max_features=None)
     ),
@@ -115,7 +124,9 @@ METHODS = {
     "the same, squared hinge, splits by completed times (second pass)": _second_pass,
     "the same, one pass, tails from errors of similar rows": _filled_tails,
     "linear model (L1), `predict`": _point(L1IntervalRegressionCV(n_alphas=30)),
-    "the same + errors of similar rows (cross-fitted)": _around(L1IntervalRegressionCV(n_alphas=30), cv=5),
+    "the same + errors of similar rows (cross-fitted)": _around(
+        L1IntervalRegressionCV(n_alphas=30), cv=5
+    ),
     RECIPE: _point(DistributionalSuperLearner(random_state=0)),
     SURVIVAL_FOREST: _survival_forest,
 }

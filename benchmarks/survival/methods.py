@@ -7,12 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from marginwood import DistributionalSuperLearner, MaxMarginIntervalForest, TransformedIntervalRegressor
+from marginwood import (
+    DistributionalSuperLearner,
+    MaxMarginIntervalForest,
+    TransformedIntervalRegressor,
+)
 
 N_TREES = 100
 PENALTIES = tuple({"penalizer": penalty} for penalty in (0.01, 0.1))
 LEAVES = (10, 20, 40)
-FORESTS = tuple({"min_samples_leaf": leaf, "max_features": share} for leaf, share in product((5, 15), (1 / 3, 1.0)))
+FORESTS = tuple(
+    {"min_samples_leaf": leaf, "max_features": share}
+    for leaf, share in product((5, 15), (1 / 3, 1.0))
+)
 
 
 class Method(NamedTuple):
@@ -43,7 +50,9 @@ def _frames(X, y):
     scaler = StandardScaler().fit(X)
 
     def make(features):
-        return pd.DataFrame(scaler.transform(features), columns=[f"x{column}" for column in range(X.shape[1])])
+        return pd.DataFrame(
+            scaler.transform(features), columns=[f"x{column}" for column in range(X.shape[1])]
+        )
 
     frame = make(X)
     frame["lower"], frame["upper"] = y.T
@@ -56,7 +65,9 @@ def fit_weibull(X, y, penalizer):
 
     make, frame = _frames(X, y)
     model = WeibullAFTFitter(penalizer=penalizer).fit_interval_censoring(frame, "lower", "upper")
-    return lambda features, times: model.predict_survival_function(make(features), times=times).to_numpy().T
+    return lambda features, times: (
+        model.predict_survival_function(make(features), times=times).to_numpy().T
+    )
 
 
 def fit_cox(X, y, penalizer):
@@ -66,7 +77,9 @@ def fit_cox(X, y, penalizer):
     make, frame = _frames(X, y)
     frame["event"] = np.isfinite(frame.pop("upper"))
     model = CoxPHFitter(penalizer=penalizer).fit(frame, "lower", "event")
-    return lambda features, times: model.predict_survival_function(make(features), times=times).to_numpy().T
+    return lambda features, times: (
+        model.predict_survival_function(make(features), times=times).to_numpy().T
+    )
 
 
 def fit_survival_forest(X, y, **parameters):
@@ -93,7 +106,10 @@ def fit_surpyval(X, y, min_leaf_samples):
     lower, upper = y.T
     kind = np.select([lower == upper, upper == np.inf, lower <= 0], [0, 1, -1], 2)
     value = np.column_stack(
-        [np.where(kind == -1, upper, lower), np.where(kind == 2, upper, np.where(kind == -1, upper, lower))]
+        [
+            np.where(kind == -1, upper, lower),
+            np.where(kind == 2, upper, np.where(kind == -1, upper, lower)),
+        ]
     )
     model = SurvivalTree.fit(
         x=value if (kind == 2).any() else value[:, 0],
@@ -113,5 +129,7 @@ METHODS = (
     Method("Cox (lifelines)", fit_cox, PENALTIES, False),
     Method("Weibull AFT (lifelines)", fit_weibull, PENALTIES, True),
     Method("survival forest (scikit-survival)", fit_survival_forest, FORESTS, False),
-    Method("tree (SurPyval)", fit_surpyval, tuple({"min_leaf_samples": leaf} for leaf in LEAVES), True),
+    Method(
+        "tree (SurPyval)", fit_surpyval, tuple({"min_leaf_samples": leaf} for leaf in LEAVES), True
+    ),
 )

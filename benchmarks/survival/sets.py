@@ -1,6 +1,7 @@
 """Data with real censoring that other libraries carry: times, some of them right- or interval-censored.
 
-Categories become indicators and missing features medians, because not every library takes them as they are.
+Categories become indicators and missing features medians, because not every library takes them as
+they are.
 """
 
 from typing import NamedTuple
@@ -51,9 +52,13 @@ def load_sets():
         event, time = target.dtype.names
         yield _right_censored(name, frame, target[time], target[event])
     lung = lifelines.datasets.load_lung()
-    yield _right_censored("lung", lung.drop(columns=["inst", "time", "status"]), lung["time"], lung["status"] == 1)
+    yield _right_censored(
+        "lung", lung.drop(columns=["inst", "time", "status"]), lung["time"], lung["status"] == 1
+    )
     diabetes = lifelines.datasets.load_diabetes()
-    yield SurvivalSet("diabetes", _numbers(diabetes[["gender"]]), diabetes[["left", "right"]].to_numpy(float))
+    yield SurvivalSet(
+        "diabetes", _numbers(diabetes[["gender"]]), diabetes[["left", "right"]].to_numpy(float)
+    )
     mice = lifelines.datasets.load_mice()
     yield SurvivalSet("mice", _numbers(mice[["grp"]]), mice[["l", "u"]].to_numpy(float))
     lag = lifelines.datasets.load_c_botulinum_lag_phase()

@@ -1,7 +1,8 @@
 """The results of `early` and `survival` as Markdown, for docs/survival.md.
 
-``python -m benchmarks.survival.tables`` reads the csv files that these works left in build/, however far they got, and
-writes the tables between the marks of that page. Of the comparison, folds count that all methods have finished.
+``python -m benchmarks.survival.tables`` reads the csv files that these works left in build/,
+however far they got, and writes the tables between the marks of that page. Of the comparison, folds
+count that all methods have finished.
 """
 
 import csv
@@ -15,7 +16,12 @@ from benchmarks.survival import compare, early
 
 PAGE = Path("docs/survival.md")
 BUILD = Path("build")
-HEADINGS = {"concordance": "C-index", "brier": "Brier score", "log_loss": "log loss", "seconds": "CPU seconds"}
+HEADINGS = {
+    "concordance": "C-index",
+    "brier": "Brier score",
+    "log_loss": "log loss",
+    "seconds": "CPU seconds",
+}
 
 
 def _read(name):
@@ -32,7 +38,9 @@ def early_table():
     shares = list(early.MEAN_FOLLOW_UP)
     lines = [["", *(f"{share} censored" for share in shares), "CPU seconds"]]
     for method in early.METHODS:
-        means = [np.mean(found[method, share], axis=0) for share in shares if (method, share) in found]
+        means = [
+            np.mean(found[method, share], axis=0) for share in shares if (method, share) in found
+        ]
         if len(means) == len(shares):
             cells = [f"{bias:+.3f}, {error:.3f}" for bias, error, _ in means]
             name = f"**{method}**" if method == early.CHOSEN else method
@@ -52,7 +60,9 @@ def survival_table(score):
         best = max(known) if score == "concordance" else min(known)
         digits = 2 if score == "seconds" else 3
         cells = ["" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
-        lines.append([name, *(f"**{cell}**" if cell == f"{best:.{digits}f}" else cell for cell in cells)])
+        lines.append(
+            [name, *(f"**{cell}**" if cell == f"{best:.{digits}f}" else cell for cell in cells)]
+        )
     return lines
 
 

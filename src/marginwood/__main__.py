@@ -1,7 +1,7 @@
 """The command ``marginwood``, also as ``python -m marginwood``.
 
-Importing all that it needs takes a second or more. In that time Ctrl-C has nothing to clean up, so it ends the process
-as it ends any other: at once, without a traceback.
+Importing all that it needs takes a second or more. In that time Ctrl-C has nothing to clean up, so
+it ends the process as it ends any other: at once, without a traceback.
 """
 
 import signal

@@ -1,7 +1,8 @@
 """Archives of skops.io: zip files of a schema and arrays, of which nothing is used before it is checked.
 
-The *schema* is a JSON object that says what skops makes of the arrays. Each of its nodes names a loader of skops and
-a type. Members are stored, not compressed, so that no archive is larger inside than outside.
+The *schema* is a JSON object that says what skops makes of the arrays. Each of its nodes names a
+loader of skops and a type. Members are stored, not compressed, so that no archive is larger inside
+than outside.
 """
 
 from __future__ import annotations
@@ -33,22 +34,46 @@ PLAIN = {
     "TypeNode": "builtins.str",
     "NdArrayNode": "numpy.ndarray",
 }
-# What may make transformers of scikit-learn. Others are left out because they call what the archive names, or because
-# SciPy reads beyond such an object if its links are wrong: sparse matrices, states of random generators.
-TRANSFORMER_LOADERS = {*PLAIN, "ObjectNode", "SetNode", "SliceNode", "FunctionNode", "DTypeNode", "CachedNode"}
-# The types of scikit-learn that may be in an archive. They transform by functions of NumPy and SciPy that check their
-# arguments; what the only one needs that does not, `_check_encoder` checks. Others, such as support vectors, trees,
-# neighbours and factorisations, are read by compiled code that trusts them.
+# What may make transformers of scikit-learn. Others are left out because they call what the archive
+# names, or because SciPy reads beyond such an object if its links are wrong: sparse matrices,
+# states of random generators.
+TRANSFORMER_LOADERS = {
+    *PLAIN,
+    "ObjectNode",
+    "SetNode",
+    "SliceNode",
+    "FunctionNode",
+    "DTypeNode",
+    "CachedNode",
+}
+# The types of scikit-learn that may be in an archive. They transform by functions of NumPy and
+# SciPy that check their arguments; what the only one needs that does not, `_check_encoder` checks.
+# Others, such as support vectors, trees, neighbours and factorisations, are read by compiled code
+# that trusts them.
 STEPS = {
-    *("ColumnTransformer", "FeatureUnion", "Pipeline", "FunctionTransformer", "make_column_selector"),
+    *(
+        "ColumnTransformer",
+        "FeatureUnion",
+        "Pipeline",
+        "FunctionTransformer",
+        "make_column_selector",
+    ),
     *("OneHotEncoder", "OrdinalEncoder", "TargetEncoder", "Binarizer", "KBinsDiscretizer"),
     *("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "Normalizer"),
     *("PowerTransformer", "QuantileTransformer", "PolynomialFeatures", "VarianceThreshold"),
     *("SimpleImputer", "KNNImputer", "MissingIndicator"),
-    *("PCA", "IncrementalPCA", "TruncatedSVD", "FactorAnalysis", "FastICA", "GaussianRandomProjection"),
+    *(
+        "PCA",
+        "IncrementalPCA",
+        "TruncatedSVD",
+        "FactorAnalysis",
+        "FastICA",
+        "GaussianRandomProjection",
+    ),
     *("KernelPCA", "KernelCenterer", "Nystroem", "RBFSampler"),
 }
-# Beside what skops trusts by default: values that do nothing, which imputers and column transformers hold.
+# Beside what skops trusts by default: values that do nothing, which imputers and column
+# transformers hold.
 HARMLESS = [
     "builtins.object",
     "numpy.dtype",
@@ -66,7 +91,9 @@ def read_members(file: Any) -> dict[str, bytes]:
     size = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        if any(member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members):
+        if any(
+            member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1 for member in members
+        ):
             raise ArchiveError("a member is compressed or encrypted.")
         if sum(member.file_size for member in members) > size:
             raise ArchiveError("it is larger inside than outside.")
@@ -131,14 +158,21 @@ def find_estimators(model: BaseEstimator) -> list[BaseEstimator]:
             value = vars(value)
         if isinstance(value, np.ndarray) and value.dtype == object:
             value = value.ravel().tolist()
-        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
+        waiting += (
+            value.values()
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list | tuple | set)
+            else ()
+        )
     return found
 
 
 def _check_encoder(encoder: OneHotEncoder) -> None:
     """Raise unless every label of a fitted encoder has a column: columns become indices of a sparse matrix, unchecked.
 
-    ``["a", "b", "c"]`` have the places 0, 1 and 2; rare labels share the last one. If "b" is dropped, 2 is column 1.
+    ``["a", "b", "c"]`` have the places 0, 1 and 2; rare labels share the last one. If "b" is
+    dropped, 2 is column 1.
     """
     state = vars(encoder)
     lists = state.get("categories_", []), state.get("_n_features_outs", [])
@@ -147,16 +181,30 @@ def _check_encoder(encoder: OneHotEncoder) -> None:
         raise ArchiveError("an encoder drops labels of other features.")
     for idx, (labels, n_columns) in enumerate(zip(*lists, strict=True)):
         rare = state["_infrequent_indices"][idx] if state["_infrequent_enabled"] else None
-        place = np.arange(len(labels)) if rare is None else state["_default_to_infrequent_mappings"][idx]
-        is_sorted = labels.dtype.kind in "OSU" or np.array_equal(labels, np.unique(labels), equal_nan=True)
-        if np.shape(place) != labels.shape or labels.ndim != 1 or not is_sorted:  # numbers are looked up by bisection
+        place = (
+            np.arange(len(labels))
+            if rare is None
+            else state["_default_to_infrequent_mappings"][idx]
+        )
+        is_sorted = labels.dtype.kind in "OSU" or np.array_equal(
+            labels, np.unique(labels), equal_nan=True
+        )
+        if (
+            np.shape(place) != labels.shape or labels.ndim != 1 or not is_sorted
+        ):  # numbers are looked up by bisection
             raise ArchiveError("an encoder has labels in disorder.")
         if drop is not None and drop[idx] is not None:
             place = place[place != drop[idx]]
             place = place - (place > drop[idx])
         columns = np.unique(place)
-        if not is_integer(n_columns) or n_columns != len(columns) or (columns != np.arange(len(columns))).any():
-            raise ArchiveError("an encoder has labels without a column, or columns without a label.")
+        if (
+            not is_integer(n_columns)
+            or n_columns != len(columns)
+            or (columns != np.arange(len(columns))).any()
+        ):
+            raise ArchiveError(
+                "an encoder has labels without a column, or columns without a label."
+            )
     if not isinstance(lists[1], list):
         raise ArchiveError("an encoder has no list of columns.")
 
@@ -168,7 +216,9 @@ def _check_plain(node: Any, unused: set[str], ids: Any) -> None:
     """
     loader = node["__loader__"]
     if PLAIN.get(loader) != f"{node['__module__']}.{node['__class__']}":
-        raise ArchiveError(f"{node['__module__']}.{node['__class__']} ({loader}) is not allowed in a model file.")
+        raise ArchiveError(
+            f"{node['__module__']}.{node['__class__']} ({loader}) is not allowed in a model file."
+        )
     node["__id__"] = next(ids)
     content = node.get("content")
     if loader == "NdArrayNode":
@@ -181,7 +231,9 @@ def _check_plain(node: Any, unused: set[str], ids: Any) -> None:
         _check_plain(node["key_types"], unused, ids)
         if len(node["key_types"]["content"]) != len(content):
             raise ArchiveError("a dict has more or fewer types than keys.")
-    for child in content.values() if loader == "DictNode" else content if isinstance(content, list) else ():
+    for child in (
+        content.values() if loader == "DictNode" else content if isinstance(content, list) else ()
+    ):
         _check_plain(child, unused, ids)
 
 
@@ -210,5 +262,9 @@ def _check_array(content: bytes) -> None:
     }[version]
     shape, _, dtype = read_header(stream)
     n_entries = int(np.prod([int(length) for length in shape], dtype=object))
-    if dtype.hasobject or min(shape, default=0) < 0 or n_entries * dtype.itemsize != len(content) - stream.tell():
+    if (
+        dtype.hasobject
+        or min(shape, default=0) < 0
+        or n_entries * dtype.itemsize != len(content) - stream.tell()
+    ):
         raise ArchiveError("an array has another size than its header says, or holds objects.")

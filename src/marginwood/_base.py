@@ -73,7 +73,8 @@ class IntervalRegressorMixin(RegressorMixin):
 def all_or_nothing(fit: Method) -> Method:
     """A method that, if it fails or is interrupted, leaves its estimator as it was.
 
-    A fitted model whose number of features has changed already would read beyond the rows that it predicts.
+    A fitted model whose number of features has changed already would read beyond the rows that it
+    predicts.
     """
 
     @wraps(fit)
@@ -128,8 +129,8 @@ def check_features(
 ) -> Any:
     """X as a C-contiguous, writeable float64 array; NaN and infinities are data, and what is masked is NaN.
 
-    Categories become codes: those that are given, or that the estimator finds itself, if it takes any. Where they are
-    accepted, sparse matrices come back by rows.
+    Categories become codes: those that are given, or that the estimator finds itself, if it takes
+    any. Where they are accepted, sparse matrices come back by rows.
     """
     X = as_known_table(X, "X")
     if issparse(X):
@@ -139,7 +140,14 @@ def check_features(
                 "fits in memory, or use L1IntervalRegression or XGBIntervalRegressor, which take sparse ones."
             )
         _check_n_rows(X)
-        return validate_data(estimator, X, reset=reset, dtype=np.float64, accept_sparse="csr", ensure_all_finite=False)
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            accept_sparse="csr",
+            ensure_all_finite=False,
+        )
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     _refuse_times(X)
@@ -147,7 +155,9 @@ def check_features(
         categories = _categories_of(estimator, X, reset=reset)
     try:
         if categories is None:
-            X = validate_data(estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
+            X = validate_data(
+                estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False
+            )
         else:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
             X = encode_features(X, categories)
@@ -188,7 +198,11 @@ def check_outer_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
 
 def _refuse_times(X: Any) -> None:
     """Raise a TypeError if X holds dates or durations: as numbers they depend on the unit that they are kept in."""
-    columns = zip(X.columns, X.dtypes, strict=True) if hasattr(X, "columns") else [(None, getattr(X, "dtype", None))]
+    columns = (
+        zip(X.columns, X.dtypes, strict=True)
+        if hasattr(X, "columns")
+        else [(None, getattr(X, "dtype", None))]
+    )
     for name, dtype in columns:
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():
             where = "" if name is None else f" in column {name!r}"
@@ -214,7 +228,9 @@ def _refuse_text(X: Any, categories: Categories | None, *, takes_categories: boo
         if takes_categories
         else "Encode categories as numbers first, for instance with sklearn.preprocessing.OneHotEncoder"
     )
-    raise ValueError(f"X: expected numbers, got text in {where} (first: row {row}, value {entry!r:.60}). {advice}.")
+    raise ValueError(
+        f"X: expected numbers, got text in {where} (first: row {row}, value {entry!r:.60}). {advice}."
+    )
 
 
 def _is_no_number(numbered: tuple[int, Any]) -> bool:
@@ -292,7 +308,9 @@ def takes_intervals(estimator: Any) -> bool:
 
 def _is_of_exact_labels(kind: type) -> bool:
     """Whether a class is derived from a regressor of such a library."""
-    modules = [base.__module__ for base in kind.__mro__ if not base.__module__.startswith(FOR_ANYONE)]
+    modules = [
+        base.__module__ for base in kind.__mro__ if not base.__module__.startswith(FOR_ANYONE)
+    ]
     is_ours = issubclass(kind, IntervalRegressorMixin)
     return not is_ours and any(module.startswith(EXACT_LABELS) for module in modules)
 

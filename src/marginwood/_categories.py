@@ -1,10 +1,11 @@
 """Categories: columns of labels, as codes.
 
-A model keeps the *categories* of its features: for each feature the list of its labels, or None if it holds numbers.
-The *code* of a label is its place in that list, as a float; a missing label, and one that is not in the list, is NaN.
-Labels are strings, numbers and booleans; any other, such as the intervals of ``pandas.cut``, counts by its text.
-Numbers that are equal are one label, whatever their types, and where X to predict holds numbers for texts or texts for
-numbers, they are read as what the model knows.
+A model keeps the *categories* of its features: for each feature the list of its labels, or None if
+it holds numbers. The *code* of a label is its place in that list, as a float; a missing label, and
+one that is not in the list, is NaN. Labels are strings, numbers and booleans; any other, such as
+the intervals of ``pandas.cut``, counts by its text. Numbers that are equal are one label, whatever
+their types, and where X to predict holds numbers for texts or texts for numbers, they are read as
+what the model knows.
 
 >>> import pandas
 >>> X = pandas.DataFrame({"age": [51, 62, 38], "grade": pandas.Categorical(["II", "I", None])})
@@ -50,16 +51,16 @@ class Encoded(NamedTuple):
 def find_categories(X: Any, categorical_features: Any) -> Categories | None:
     """The categories of a frame or an array to train on; None if no feature has any.
 
-    Those of a pandas category or a polars Enum are the ones of its type, in its order; any others are the labels that X
-    holds, in ascending order.
+    Those of a pandas category or a polars Enum are the ones of its type, in its order; any others
+    are the labels that X holds, in ascending order.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         A frame of pandas or polars, or an array.
     categorical_features : {"from_dtype"}, sequence of str, int or bool, None or Encoded
-        As in scikit-learn's HistGradientBoostingRegressor: "from_dtype" takes the columns of a frame whose type is
-        categorical, which text is not.
+        As in scikit-learn's HistGradientBoostingRegressor: "from_dtype" takes the columns of a
+        frame whose type is categorical, which text is not.
 
     Returns
     -------
@@ -126,7 +127,9 @@ def _codes(found: list[Any], labels: list[Any]) -> list[float]:
     if found == labels:  # as in training data, most often
         return list(range(len(labels)))
     code_of = {label: float(code) for code, label in enumerate(labels)}
-    by_text = {str(label): code for label, code in code_of.items()}  # 1 is the label "1" if there is no other
+    by_text = {
+        str(label): code for label, code in code_of.items()
+    }  # 1 is the label "1" if there is no other
     return [code_of.get(label, by_text.get(str(label), np.nan)) for label in found]
 
 
@@ -154,15 +157,21 @@ def _chosen(X: Any, categorical_features: Any) -> list[int]:
     if isinstance(categorical_features, str):
         if categorical_features == "from_dtype":
             return categorical_columns(X)
-        raise ValueError(f"categorical_features: expected {EXPECTED}, got {categorical_features!r}.")
+        raise ValueError(
+            f"categorical_features: expected {EXPECTED}, got {categorical_features!r}."
+        )
     names = list(X.columns) if hasattr(X, "columns") else None
     n_features = _as_array(X).shape[1] if names is None else len(names)
-    entries = np.asarray(categorical_features).tolist() if np.ndim(categorical_features) == 1 else None
+    entries = (
+        np.asarray(categorical_features).tolist() if np.ndim(categorical_features) == 1 else None
+    )
     if entries is None:
         raise TypeError(f"categorical_features: expected {EXPECTED}, got {categorical_features!r}.")
     if entries and all(isinstance(entry, bool) for entry in entries):
         if len(entries) != n_features:
-            message = f"categorical_features: expected a mask of {n_features} entries, one per feature"
+            message = (
+                f"categorical_features: expected a mask of {n_features} entries, one per feature"
+            )
             raise ValueError(f"{message}, got {len(entries)}.")
         return [idx for idx, entry in enumerate(entries) if entry]
     return [_index_of(entry, names, n_features) for entry in entries]
@@ -176,10 +185,14 @@ def _index_of(entry: Any, names: list[Any] | None, n_features: int) -> int:
             )
         if entry not in names:
             known = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"categorical_features: expected names of columns of X ({known}), got {entry!r}.")
+            raise ValueError(
+                f"categorical_features: expected names of columns of X ({known}), got {entry!r}."
+            )
         return names.index(entry)
     if not is_integer(entry) or not 0 <= entry < n_features:
-        raise ValueError(f"categorical_features: expected indices of the {n_features} features, got {entry!r}.")
+        raise ValueError(
+            f"categorical_features: expected indices of the {n_features} features, got {entry!r}."
+        )
     return int(entry)
 
 
@@ -187,7 +200,9 @@ def _as_array(X: Any) -> npt.NDArray[Any]:
     """An array of numbers, or of objects: NumPy would turn numbers beside strings into strings."""
     array = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if array.ndim != 2:
-        raise ValueError(f"X: expected a 2D array of shape (n_samples, n_features), got {array.ndim} dimensions.")
+        raise ValueError(
+            f"X: expected a 2D array of shape (n_samples, n_features), got {array.ndim} dimensions."
+        )
     return array
 
 
@@ -198,7 +213,9 @@ def _column(X: Any, idx: int) -> Any:
 def _labels(column: Any) -> list[Any]:
     """The labels of a column of training data."""
     declared = getattr(column.dtype, "categories", None)
-    if declared is not None and _kind(column.dtype) != "Categorical":  # polars' own grow while a program runs
+    if (
+        declared is not None and _kind(column.dtype) != "Categorical"
+    ):  # polars' own grow while a program runs
         return list(dict.fromkeys(map(_plain, declared)))
     found, places = _distinct(column)
     is_present = np.bincount(places, minlength=len(found) + 1)[:-1] > 0
@@ -234,7 +251,9 @@ def _distinct_numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntAr
     present = np.where(is_missing, 0, values)
     if len(values) and present.min() >= 0 and present.max() < 2 * len(values):
         codes = present.astype(np.int64)
-        if (codes == present).all():  # small whole numbers, as codes are: a table takes a tenth of the time of sorting
+        if (
+            codes == present
+        ).all():  # small whole numbers, as codes are: a table takes a tenth of the time of sorting
             codes[is_missing] = n_codes = int(codes.max()) + 1
             is_there = np.bincount(codes, minlength=n_codes + 1) > 0
             distinct = np.flatnonzero(is_there[:n_codes]).astype(values.dtype)  # booleans stay such
@@ -250,9 +269,17 @@ def _is_missing(value: Any) -> bool:
 
 def _plain_numbers(values: npt.NDArray[Any]) -> list[Any]:
     """The same for an array of numbers without NaN: whole ones, as most labels are, all at once."""
-    if values.dtype.kind == "f" and (np.abs(values) < 2**53).all() and (values == np.floor(values)).all():
+    if (
+        values.dtype.kind == "f"
+        and (np.abs(values) < 2**53).all()
+        and (values == np.floor(values)).all()
+    ):
         values = values.astype(np.int64)
-    return [_plain(value) for value in values.tolist()] if values.dtype.kind == "f" else values.tolist()
+    return (
+        [_plain(value) for value in values.tolist()]
+        if values.dtype.kind == "f"
+        else values.tolist()
+    )
 
 
 def _plain(label: Any) -> Any:

@@ -1,8 +1,8 @@
 """What all drawings share: the nodes of a tree and what is said of them, the steps of a curve, the cells of a search.
 
-A *place* is a node in a drawing: where it lies under the root, and whether the drawing is cut off there. A *surface*
-shows the candidates of a search by margin and by *level*, the value of another parameter, on levels that all margins
-share.
+A *place* is a node in a drawing: where it lies under the root, and whether the drawing is cut off
+there. A *surface* shows the candidates of a search by margin and by *level*, the value of another
+parameter, on levels that all margins share.
 """
 
 from __future__ import annotations
@@ -82,7 +82,13 @@ def parts_missing(tree: IntervalTree, idx: int) -> bool:
 
 
 def condition(
-    tree: IntervalTree, idx: int, name: str, comparison: str, categories: Any = None, *, is_left: bool = True
+    tree: IntervalTree,
+    idx: int,
+    name: str,
+    comparison: str,
+    categories: Any = None,
+    *,
+    is_left: bool = True,
 ) -> str:
     """What holds on one side of a split: a comparison, or plain words where only missing values are parted.
 
@@ -93,7 +99,9 @@ def condition(
         comparison = "is present" if is_left == (codes is None) else "is missing"
     elif codes is not None:
         labels = categories[tree.nodes[idx]["feature"]]
-        comparison = f"{'in' if is_left else 'not in'} {show_labels([labels[code] for code in codes])}"
+        comparison = (
+            f"{'in' if is_left else 'not in'} {show_labels([labels[code] for code in codes])}"
+        )
     return f"{name} {comparison}"
 
 
@@ -212,8 +220,12 @@ def survey(search: Search, rows: IntArray, level: FloatArray, levels: FloatArray
     is_path = "n_leaves" in search.results or len(levels) < len(np.unique(level[rows]))
     is_chosen = rows == search.best_index
     reach = np.inf if is_path else 1e-9
-    surface = make_surface(search.numbers("margin")[rows], level[rows], score[rows], is_chosen, levels, reach)
-    return surface._replace(candidates=np.where(surface.candidates < 0, -1, rows[surface.candidates]))
+    surface = make_surface(
+        search.numbers("margin")[rows], level[rows], score[rows], is_chosen, levels, reach
+    )
+    return surface._replace(
+        candidates=np.where(surface.candidates < 0, -1, rows[surface.candidates])
+    )
 
 
 def make_surface(

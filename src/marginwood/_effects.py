@@ -25,25 +25,35 @@ def effects_of(estimator: Any) -> tuple[int, ...] | None:
     if isinstance(given, str) or np.ndim(given) != 1:
         raise TypeError(f"monotonic_cst: expected {EXPECTED}, got {given!r}.")
     if len(given) != n_features:
-        raise ValueError(f"monotonic_cst: expected {EXPECTED}: {n_features} entries, got {len(given)}.")
+        raise ValueError(
+            f"monotonic_cst: expected {EXPECTED}: {n_features} entries, got {len(given)}."
+        )
     for idx, effect in enumerate(given):
         if effect not in (-1, 0, 1):
-            raise ValueError(f"monotonic_cst: expected {EXPECTED}, got {effect!r} for feature {idx}.")
+            raise ValueError(
+                f"monotonic_cst: expected {EXPECTED}, got {effect!r} for feature {idx}."
+            )
         if effect != 0 and categories is not None and categories[idx] is not None:
             name = repr(idx if names is None else names[idx])
-            raise ValueError(f"monotonic_cst: feature {name} holds categories, which have no direction; expected 0.")
+            raise ValueError(
+                f"monotonic_cst: feature {name} holds categories, which have no direction; expected 0."
+            )
     effects = tuple(int(effect) for effect in given)
     return effects if any(effects) else None
 
 
 def _by_index(given: Mapping[Any, Any], names: Any, n_features: int) -> list[Any]:
     if names is None:
-        raise ValueError("monotonic_cst: expected a sequence, since X has no feature names; got a dict.")
+        raise ValueError(
+            "monotonic_cst: expected a sequence, since X has no feature names; got a dict."
+        )
     known = names.tolist()
     unknown = [name for name in given if name not in known]
     if unknown:
         shown = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
-        raise ValueError(f"monotonic_cst: expected names of features of X ({shown}), got {unknown[0]!r}.")
+        raise ValueError(
+            f"monotonic_cst: expected names of features of X ({shown}), got {unknown[0]!r}."
+        )
     effects: list[Any] = [0] * n_features
     for name, effect in given.items():
         effects[known.index(name)] = effect

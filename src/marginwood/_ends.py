@@ -1,8 +1,9 @@
 """Which numbers an interval holds, and how that travels in pairs of numbers.
 
-A row ``(lower, upper)`` with ``lower < upper`` holds every x with ``lower < x <= upper``; where both are equal it is
-that value. Other sides need no flag, because floating-point numbers have neighbours: an end whose side is the other one
-is *moved* to the number right below it, here marked by a minus.
+A row ``(lower, upper)`` with ``lower < upper`` holds every x with ``lower < x <= upper``; where
+both are equal it is that value. Other sides need no flag, because floating-point numbers have
+neighbours: an end whose side is the other one is *moved* to the number right below it, here marked
+by a minus.
 
 ====================  ==========  ==========================
 what is known         row         for instance
@@ -15,8 +16,8 @@ x < 5                 (-inf, 5-)  "<5" of a laboratory
 x >= 5                (5-, inf)
 ====================  ==========  ==========================
 
-So one order of ends serves all rows: at equal values an interval ends before the next one begins. The value 5 alone is
-the interval from right below 5 to 5.
+So one order of ends serves all rows: at equal values an interval ends before the next one begins.
+The value 5 alone is the interval from right below 5 to 5.
 """
 
 from __future__ import annotations
@@ -48,7 +49,12 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 # Whether the lower and the upper end belong to the interval, by the names that pandas has for it.
-SIDES = {"right": (False, True), "left": (True, False), "both": (True, True), "neither": (False, False)}
+SIDES = {
+    "right": (False, True),
+    "left": (True, False),
+    "both": (True, True),
+    "neither": (False, False),
+}
 # Ends this many neighbours apart count as one where distances are asked for.
 N_NEIGHBORS = 4
 # Numbers that people write have at most so many digits, or are whole.
@@ -92,7 +98,10 @@ def move_ends(lower: FloatArray, upper: FloatArray, has_lower: Any, has_upper: A
     """Intervals whose ends belong to them or do not; equal ends are a value whatever is said of them."""
     is_range = lower < upper
     return np.column_stack(
-        [np.where(is_range & has_lower, below(lower), lower), np.where(is_range & ~has_upper, below(upper), upper)]
+        [
+            np.where(is_range & has_lower, below(lower), lower),
+            np.where(is_range & ~has_upper, below(upper), upper),
+        ]
     )
 
 
@@ -105,7 +114,9 @@ def close_ends(lower: FloatArray, upper: FloatArray, closed: Any, name: str) -> 
         names: npt.NDArray[Any] = np.asarray(closed, dtype=object)
         expected = f"closed: expected one of {', '.join(map(repr, SIDES))}"
         if names.shape != lower.shape:
-            raise ValueError(f"{expected}, or one for each of {len(lower)} rows; got shape {names.shape}.")
+            raise ValueError(
+                f"{expected}, or one for each of {len(lower)} rows; got shape {names.shape}."
+            )
         known = np.array([isinstance(one, str) and one in SIDES for one in names], np.bool_)
         raise_first(~known, f"{expected}, got another", closed=names)
         sides = np.array([SIDES[one] for one in names], np.bool_).reshape(-1, 2)
@@ -119,8 +130,9 @@ def close_ends(lower: FloatArray, upper: FloatArray, closed: Any, name: str) -> 
 def as_written(values: FloatArray) -> FloatArray:
     """What ends were before they were moved, for people to read: the number right above, if that is a short one.
 
-    Of whole numbers and those of at most 12 digits no two are neighbours, and next to no other number is right below
-    one: 0.49999999999999994 is read as 0.5, and what a computer worked out stays as it is.
+    Of whole numbers and those of at most 12 digits no two are neighbours, and next to no other
+    number is right below one: 0.49999999999999994 is read as 0.5, and what a computer worked out
+    stays as it is.
     """
     meant = above(values)
     is_moved = _is_short(meant)
@@ -137,7 +149,8 @@ def _is_short(values: FloatArray) -> BoolArray:
     power = N_DIGITS - 1 - np.floor(np.log10(np.abs(near))).astype(np.intp)
     scale = POWERS[np.maximum(power, 0)]
     is_short = np.asarray(
-        ((np.rint(near) == near) | (np.rint(near * scale) / scale == near)) & (is_plain | (sizes == 0))
+        ((np.rint(near) == near) | (np.rint(near * scale) / scale == near))
+        & (is_plain | (sizes == 0))
     )
     # Of the others subnormal ones have few digits of their own.
     for place in np.flatnonzero(~is_plain & (sizes >= SMALLEST_NORMAL) & (sizes < np.inf)):

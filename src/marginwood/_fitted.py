@@ -1,8 +1,9 @@
 """What a fitted model is made of: the steps before it, the search that chose it, its trees and how they add up.
 
-Nothing is registered here. An estimator is read by what it has: ``tree_``, the node table of a single tree;
-``estimators_``, trees whose predictions become one by its ``aggregation`` ("mean", "median", or "sum", to which
-``init_`` is added); ``best_estimator_`` and ``cv_results_``, if it is a search.
+Nothing is registered here. An estimator is read by what it has: ``tree_``, the node table of a
+single tree; ``estimators_``, trees whose predictions become one by its ``aggregation`` ("mean",
+"median", or "sum", to which ``init_`` is added); ``best_estimator_`` and ``cv_results_``, if it is
+a search.
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.conformal._members import find_scale
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Ensemble", "Fitted", "Search", "parts_of", "read", "read_ensemble", "read_search", "read_tree"]
+__all__ = [
+    "Ensemble",
+    "Fitted",
+    "Search",
+    "parts_of",
+    "read",
+    "read_ensemble",
+    "read_search",
+    "read_tree",
+]
 
 PASSED = (None, "passthrough")
 LOGARITHMS = ("log", np.log, np.log2, np.log10)
@@ -37,7 +47,9 @@ class Ensemble(NamedTuple):
     def added(self, what: str) -> Ensemble:
         """Itself, for forms that can only add; a median raises."""
         if self.aggregation == "median":
-            raise ValueError(f"model: {what} expected a sum or mean of trees, got aggregation='median'; use 'mean'.")
+            raise ValueError(
+                f"model: {what} expected a sum or mean of trees, got aggregation='median'; use 'mean'."
+            )
         return self
 
 
@@ -54,8 +66,15 @@ class Search(NamedTuple):
         """The values of every parameter; that of a pipeline's step goes by its own name, as in ``step__name``."""
         found = [column for column in self.results if column.startswith("param_")]
         short = [column.removeprefix("param_").rpartition("__")[2] for column in found]
-        names = short if len(set(short)) == len(short) else [column.removeprefix("param_") for column in found]
-        return {name: _as_objects(self.results[column]) for name, column in zip(names, found, strict=True)}
+        names = (
+            short
+            if len(set(short)) == len(short)
+            else [column.removeprefix("param_") for column in found]
+        )
+        return {
+            name: _as_objects(self.results[column])
+            for name, column in zip(names, found, strict=True)
+        }
 
     @property
     def varied(self) -> list[str]:
@@ -65,7 +84,9 @@ class Search(NamedTuple):
     def longest(self, *others: str) -> str | None:
         """The parameter of numbers that takes most values; `others` are left out."""
         parameters = self.parameters
-        names = [name for name in parameters if name not in others and _are_numbers(parameters[name])]
+        names = [
+            name for name in parameters if name not in others and _are_numbers(parameters[name])
+        ]
         return max(names, key=lambda name: len(set(parameters[name])), default=None)
 
     @property
@@ -95,7 +116,9 @@ class Search(NamedTuple):
 
     def numbers(self, name: str) -> FloatArray:
         """The values of a parameter of numbers; None, which is no bound, is infinite."""
-        return np.array([np.inf if value is None else value for value in self.parameters[name]], np.float64)
+        return np.array(
+            [np.inf if value is None else value for value in self.parameters[name]], np.float64
+        )
 
 
 class Fitted(NamedTuple):
@@ -149,7 +172,11 @@ class Fitted(NamedTuple):
         """Itself, or an error where `what` knows no categories."""
         if self.categories is not None:
             names = self.feature_names()
-            found = [name for name, labels in zip(names, self.categories, strict=True) if labels is not None]
+            found = [
+                name
+                for name, labels in zip(names, self.categories, strict=True)
+                if labels is not None
+            ]
             raise ValueError(
                 f"model: {what} takes features of numbers, and {', '.join(map(repr, found))} "
                 f"{'hold' if len(found) > 1 else 'holds'} categories. Fit a model to numbers in their place, for "
@@ -213,7 +240,9 @@ class Fitted(NamedTuple):
         return self
 
 
-def read(model: Any, argument: str = "model", expected: str = "a fitted estimator of marginwood") -> Fitted:
+def read(
+    model: Any, argument: str = "model", expected: str = "a fitted estimator of marginwood"
+) -> Fitted:
     """Take a fitted model apart, through pipelines and searches."""
     steps: list[Any] = []
     own = search = None
@@ -235,9 +264,15 @@ def read(model: Any, argument: str = "model", expected: str = "a fitted estimato
 
 def parts_of(model: Any) -> list[Any]:
     """The fitted models directly inside a model that see the features as it sees them."""
-    found = [getattr(model, name) for name in ("best_estimator_", "regressor_", "estimator_") if hasattr(model, name)]
+    found = [
+        getattr(model, name)
+        for name in ("best_estimator_", "regressor_", "estimator_")
+        if hasattr(model, name)
+    ]
     members = getattr(model, "estimators_", [])
-    if isinstance(members, dict):  # of a mixture, which gives some of its models numbers in place of X
+    if isinstance(
+        members, dict
+    ):  # of a mixture, which gives some of its models numbers in place of X
         members = [member for name, member in members.items() if name not in model._takes_finite]
     return [*found, *members]
 
@@ -275,14 +310,18 @@ def read_tree(model: Any, argument: str = "tree") -> tuple[Fitted, IntervalTree]
 
 
 def _read_results(search: Any) -> Search | None:
-    if "mean_test_score" not in getattr(search, "cv_results_", {}):  # several scorers at once have other names
+    if "mean_test_score" not in getattr(
+        search, "cv_results_", {}
+    ):  # several scorers at once have other names
         return None
     scoring = search.scoring if isinstance(search.scoring, str) else "score"
     return Search(search.cv_results_, int(search.best_index_), scoring, int(search.n_splits_))
 
 
 def _wrong_model(argument: str, expected: str, model: Any) -> TypeError:
-    ending = f" that ends in {type(model.steps[-1][1]).__name__}" if isinstance(model, Pipeline) else ""
+    ending = (
+        f" that ends in {type(model.steps[-1][1]).__name__}" if isinstance(model, Pipeline) else ""
+    )
     got = f"{type(model).__name__}{ending}"
     if hasattr(model, "regressor_"):
         got += ", which predicts a function of what its trees add up to; its regressor_ predicts the transformed target"
@@ -296,4 +335,7 @@ def _as_objects(column: Any) -> npt.NDArray[np.object_]:
 
 def _are_numbers(values: npt.NDArray[np.object_]) -> bool:
     """Whether all values are numbers, or None for no bound; True and False are not."""
-    return all(value is None or (isinstance(value, numbers.Real) and not isinstance(value, bool)) for value in values)
+    return all(
+        value is None or (isinstance(value, numbers.Real) and not isinstance(value, bool))
+        for value in values
+    )

@@ -11,8 +11,8 @@ __all__ = ["explain_order", "find_swap", "warn_of_events"]
 
 FEWEST_TIMES = 10  # different ones, before ends look like events and times
 FEWEST_ROWS = 5  # of each kind, before one-sided rows look swapped
-# Shares of pairs of a one-sided and an un-censored row in which the limit is the greater one. Times that are open above
-# tend to be late, limits of detection lie below most of what was detected.
+# Shares of pairs of a one-sided and an un-censored row in which the limit is the greater one. Times
+# that are open above tend to be late, limits of detection lie below most of what was detected.
 LATE = 0.6
 LOW = 0.1
 
@@ -46,13 +46,16 @@ def find_swap(intervals: npt.NDArray[np.float64]) -> str | None:
     below = upper[np.isinf(lower) & np.isfinite(upper)]
     above = lower[np.isinf(upper) & np.isfinite(lower)]
     limits = below if len(below) else above
-    has_others = len(exact) + len(below) + len(above) < len(intervals) or (len(below) and len(above))
+    has_others = len(exact) + len(below) + len(above) < len(intervals) or (
+        len(below) and len(above)
+    )
     if has_others or min(len(exact), len(limits)) < FEWEST_ROWS:
         return None
     share = np.searchsorted(exact, limits).mean() / len(exact)
     if (share > LATE) if len(below) else (share < LOW):
         side, other = ("below", "above") if len(below) else ("above", "below")
         return (
-            f"all {len(limits)} one-sided rows are open {side}, yet most of their limits lie {other} the exact values"
+            f"all {len(limits)} one-sided rows are open {side}, yet most of their limits lie "
+            f"{other} the exact values"
         )
     return None

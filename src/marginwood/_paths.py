@@ -3,10 +3,12 @@
 Every estimator that tunes itself is searched through two private methods:
 
 - ``_prepare(rows)`` returns what all fits on the same rows share, such as sorted features;
-- ``_fit_path(prepared, values)`` returns a `ModelPath`, whose models differ by ``path_parameter`` only.
+- ``_fit_path(prepared, values)`` returns a `ModelPath`, whose models differ by ``path_parameter``
+  only.
 
-A pruning path is *found* by the fit: its models hold from one value of ``ccp_alpha`` up to the next. All other paths
-are *given*: `values` is a grid from the simplest model to the most complex, and each value has a model of its own.
+A pruning path is *found* by the fit: its models hold from one value of ``ccp_alpha`` up to the
+next. All other paths are *given*: `values` is a grid from the simplest model to the most complex,
+and each value has a model of its own.
 """
 
 from __future__ import annotations
@@ -34,10 +36,11 @@ class ModelPath:
     values : ndarray
         The values of the path's parameter.
     complexity : ndarray
-        How complex each model is, as a number that compares between paths of one search: leaves, stages and so on.
+        How complex each model is, as a number that compares between paths of one search: leaves,
+        stages and so on.
     patience : int or None
-        After how many models without a better score the rest of a long path is not scored; each of them counts as
-        the last one that was.
+        After how many models without a better score the rest of a long path is not scored; each of
+        them counts as the last one that was.
     """
 
     def __init__(self, values: FloatArray | IntArray, complexity: IntArray) -> None:
@@ -62,7 +65,9 @@ class ModelPath:
             if average is not None:
                 scores[step] = average_score(average, test, prediction)
             else:
-                scores[step] = score_prediction(self.model(step), test, prediction, scorer, weighted=weighted)
+                scores[step] = score_prediction(
+                    self.model(step), test, prediction, scorer, weighted=weighted
+                )
             if scores[step] > scores[best_step] or np.isnan(scores[best_step]):
                 best_step = step
             if self.patience is not None and step - best_step >= self.patience:
@@ -74,17 +79,23 @@ class ModelPath:
 def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> float:
     """A score that is the best one less the mean of a loss."""
     if average.row_loss == "squared_distance":
-        return average.best - mean_hinge_loss(test.intervals, prediction, test.weight, "squared_hinge")
+        return average.best - mean_hinge_loss(
+            test.intervals, prediction, test.weight, "squared_hinge"
+        )
     losses = hinge_loss(test.intervals, prediction, loss="linear_hinge")
     if average.row_loss == "miss":
         losses = (losses > 0).astype(np.float64)
     return float(average.best - np.average(losses, weights=test.weight))
 
 
-def score_prediction(model: Any, test: Rows, prediction: FloatArray, scorer: Any, *, weighted: bool) -> float:
+def score_prediction(
+    model: Any, test: Rows, prediction: FloatArray, scorer: Any, *, weighted: bool
+) -> float:
     """What a scorer says of a model whose predictions of the test rows are known; other rows it predicts itself."""
 
-    def predict(X: Any) -> FloatArray:  # scikit-learn's scorers call a model's method by this function's name
+    def predict(
+        X: Any,
+    ) -> FloatArray:  # scikit-learn's scorers call a model's method by this function's name
         return prediction if X is test.X else type(model).predict(model, X)
 
     weight = {"sample_weight": test.weight} if weighted else {}

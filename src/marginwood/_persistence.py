@@ -1,8 +1,9 @@
 """Models in files: `save` and `load`.
 
-A model file is a zip archive in the format of skops.io with a *header*: a JSON object that holds the version of the
-format, the version of the package, the estimator's name, the feature names and notes. What skops makes of the rest
-are plain values, of which `_states` makes estimators, so loading never runs code that a file names.
+A model file is a zip archive in the format of skops.io with a *header*: a JSON object that holds
+the version of the format, the version of the package, the estimator's name, the feature names and
+notes. What skops makes of the rest are plain values, of which `_states` makes estimators, so
+loading never runs code that a file names.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package, or a ``Pipeline`` that ends with one. Parameters that are objects, such as
-        a ``RandomState``, a function or a splitter of scikit-learn, matter to `fit` only; their defaults are saved.
-        Steps of a pipeline before the last may be the usual transformers of scikit-learn, which encode, scale, fill
-        holes or combine columns, without functions of your own.
+        A fitted estimator of this package, or a ``Pipeline`` that ends with one. Parameters that
+        are objects, such as a ``RandomState``, a function or a splitter of scikit-learn, matter to
+        `fit` only; their defaults are saved. Steps of a pipeline before the last may be the usual
+        transformers of scikit-learn, which encode, scale, fill holes or combine columns, without
+        functions of your own.
     path : path-like
         The file.
     notes : dict, default=None
@@ -46,7 +48,8 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     Raises
     ------
     TypeError
-        If the model, or a step of a pipeline, holds something that cannot be saved; the message names it.
+        If the model, or a step of a pipeline, holds something that cannot be saved; the message
+        names it.
 
     Examples
     --------
@@ -120,7 +123,9 @@ def load_with_header(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]
             raise
         except Exception as error:
             reason = str(escaped(error)).strip().split("\n")[0] or type(error).__name__
-            raise ValueError(f"{os.fspath(path)}: not a model file of marginwood, or damaged: {reason}") from error
+            raise ValueError(
+                f"{os.fspath(path)}: not a model file of marginwood, or damaged: {reason}"
+            ) from error
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -138,10 +143,16 @@ def _check_header(text: bytes | None) -> dict[str, Any]:
             f"which reads formats up to {FORMAT}. Update marginwood."
         )
     names = header.get("feature_names")
-    if header["format"] != FORMAT or not isinstance(header.get("notes"), dict) or not _are_names(names):
+    if (
+        header["format"] != FORMAT
+        or not isinstance(header.get("notes"), dict)
+        or not _are_names(names)
+    ):
         raise ValueError(f"{HEADER} is not a header.")
     return header
 
 
 def _are_names(names: Any) -> bool:
-    return names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
+    return names is None or (
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+    )

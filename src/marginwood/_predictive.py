@@ -32,8 +32,9 @@ class DistributionMixin:
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, m)
-            Quantiles of masses that are spread evenly over their support intervals; infinite where the data do not
-            reach. ``predict_distribution(X).quantile(q)`` gives the interval that holds them for certain.
+            Quantiles of masses that are spread evenly over their support intervals; infinite where
+            the data do not reach. ``predict_distribution(X).quantile(q)`` gives the interval that
+            holds them for certain.
         """
         return self.predict_distribution(X).quantile(q, bound="spread")
 
@@ -59,11 +60,15 @@ def check_times(times: Any) -> FloatArray:
     """A number, or finite numbers in ascending order."""
     values = as_numbers(times, "times")
     if values.ndim > 1 or not values.size:
-        raise ValueError(f"times: expected a number or several in one list, got shape {values.shape}.")
+        raise ValueError(
+            f"times: expected a number or several in one list, got shape {values.shape}."
+        )
     if not np.isfinite(values).all():
         raise ValueError("times: expected finite numbers, got NaN or an infinity.")
     falls = np.flatnonzero(np.diff(np.atleast_1d(values)) < 0)
     if falls.size:
         first = int(falls[0])
-        raise ValueError(f"times: expected ascending numbers, got {values[first]} before {values[first + 1]}.")
+        raise ValueError(
+            f"times: expected ascending numbers, got {values[first]} before {values[first + 1]}."
+        )
     return values

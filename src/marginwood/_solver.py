@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core import prefixes
-from marginwood._core.problem import LOSS_CODES, POWERS, Target, in_units, scaled, times_power_of_two
+from marginwood._core.problem import (
+    LOSS_CODES,
+    POWERS,
+    Target,
+    in_units,
+    scaled,
+    times_power_of_two,
+)
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
 from marginwood._core.samples import centre_of
 from marginwood.intervals import FloatArray, IntArray, check_intervals, check_sample_weight
@@ -42,7 +49,8 @@ def optimal_costs(
     lower, upper : array-like of shape (n,)
         Ends of the intervals; they may be infinite.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
     loss : {"linear_hinge", "squared_hinge"}, default="linear_hinge"
         The price of a prediction outside that range: its distance, or its squared distance.
     sample_weight : array-like of shape (n,), default=None
@@ -51,17 +59,19 @@ def optimal_costs(
     Returns
     -------
     OptimalCosts
-        Named tuple ``(costs, values, moves)`` of arrays of shape (n,). A value is the middle of the set of
-        minimisers, or its finite end, and NaN where no interval of the prefix has a finite end. `moves`
-        counts the breakpoints that the minimum stepped over when the interval was added; for the linear
-        hinge with equal weights it is at most one per limit, the paper's Theorem 2.
+        Named tuple ``(costs, values, moves)`` of arrays of shape (n,). A value is the middle of the
+        set of minimisers, or its finite end, and NaN where no interval of the prefix has a finite
+        end. `moves` counts the breakpoints that the minimum stepped over when the interval was
+        added; for the linear hinge with equal weights it is at most one per limit, the paper's
+        Theorem 2.
 
     Notes
     -----
-    A cost is right to 1e-9 of itself whatever targets and weights span, and 0 where one value satisfies all intervals.
-    Intervals lighter than 1e-300 of the heaviest count as absent. The cost at a value is the least, to rounding. Where
-    that leaves a choice, as between two equally heavy intervals for the linear hinge, the value may be any of the tie
-    as soon as all that would decide weighs less than 1e-26 of the rest.
+    A cost is right to 1e-9 of itself whatever targets and weights span, and 0 where one value
+    satisfies all intervals. Intervals lighter than 1e-300 of the heaviest count as absent. The cost
+    at a value is the least, to rounding. Where that leaves a choice, as between two equally heavy
+    intervals for the linear hinge, the value may be any of the tie as soon as all that would decide
+    weighs less than 1e-26 of the rest.
 
     Examples
     --------
@@ -97,9 +107,13 @@ def optimal_costs(
     centre = centre_of(limits.in_order, limits.breakpoints)
     prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
 
-    found = prefixes.Results(np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64))
+    found = prefixes.Results(
+        np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64)
+    )
     exact = sample_weight is None or prefixes.adds_exactly(weights)
-    if not prefixes.solve_by_walking(ranks_of, points, limits.breakpoints, weights, exact, ranks, code, centre, found):
+    if not prefixes.solve_by_walking(
+        ranks_of, points, limits.breakpoints, weights, exact, ranks, code, centre, found
+    ):
         points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
         prefixes.solve_by_descent(ranks_of, points, weights, ranks, code, found)
     costs = in_units(found.costs, weight_unit, limits.exponent, POWERS[loss])

@@ -1,8 +1,9 @@
 """What a fitted model holds, checked before anything reads it: the way in for whatever comes from a file.
 
-Compiled code trusts its arrays. A link beyond a node table, or an interval with an end that is NaN, makes it read
-beyond them. They reach it as parts of node tables, which `make_tree` checks, and as attributes of fitted estimators:
-`ATTRIBUTES` names all that the package sets, arrays and others, with a check for each.
+Compiled code trusts its arrays. A link beyond a node table, or an interval with an end that is NaN,
+makes it read beyond them. They reach it as parts of node tables, which `make_tree` checks, and as
+attributes of fitted estimators: `ATTRIBUTES` names all that the package sets, arrays and others,
+with a check for each.
 """
 
 from __future__ import annotations
@@ -31,14 +32,17 @@ MAX_FEATURES = 10_000_000
 Nodes: TypeAlias = npt.NDArray[np.void]
 # All attributes of an estimator, by name: what one must hold may depend on others.
 Attributes: TypeAlias = Mapping[str, Any]
-Check: TypeAlias = Callable[[Any, Attributes], Any]  # it returns whether an attribute is sound, or raises
+Check: TypeAlias = Callable[
+    [Any, Attributes], Any
+]  # it returns whether an attribute is sound, or raises
 Predicate: TypeAlias = Callable[[Any], Any]
 
 
 def check_attributes(found: Attributes) -> None:
     """Raise unless the attributes of an estimator are such as `fit` sets.
 
-    Parameters may hold anything, since `fit` checks them, and so may attributes that the user has added.
+    Parameters may hold anything, since `fit` checks them, and so may attributes that the user has
+    added.
     """
     for name, check in ATTRIBUTES.items():
         if name in found and not check(found[name], found):
@@ -61,14 +65,19 @@ def _is_array(value: Any, kind: Any, *lengths: int | None) -> bool:
     )
 
 
-def _array(*shape: int | str | None, kind: Any = np.float64, holds: Predicate = np.isfinite) -> Check:
+def _array(
+    *shape: int | str | None, kind: Any = np.float64, holds: Predicate = np.isfinite
+) -> Check:
     """An array of which `holds` is true everywhere.
 
-    In the shape None is any length, and a name is the length of that attribute, or the number that it is.
+    In the shape None is any length, and a name is the length of that attribute, or the number that
+    it is.
     """
 
     def check(value: Any, found: Attributes) -> bool:
-        named: list[Any] = [found[length] if isinstance(length, str) else length for length in shape]
+        named: list[Any] = [
+            found[length] if isinstance(length, str) else length for length in shape
+        ]
         lengths = [len(length) if hasattr(length, "__len__") else length for length in named]
         return _is_array(value, kind, *lengths) and bool(np.all(holds(value)))
 
@@ -81,7 +90,9 @@ def _list_of(holds: Predicate) -> Predicate:
 
 def _dict_of(holds: Predicate) -> Predicate:
     """Values by name."""
-    return lambda value: isinstance(value, dict) and all(map(_is_name, value)) and all(map(holds, value.values()))
+    return lambda value: (
+        isinstance(value, dict) and all(map(_is_name, value)) and all(map(holds, value.values()))
+    )
 
 
 def _is_name(value: Any) -> bool:
@@ -123,7 +134,10 @@ def _rises(values: Any) -> Any:
 
 def _limits_rise(pairs: Any) -> Any:
     """Whether limits rise, and their images do not fall: rounding may give two limits one image."""
-    return np.isfinite(pairs).all() and (np.diff(pairs, axis=0) >= [np.finfo(np.float64).smallest_subnormal, 0]).all()
+    return (
+        np.isfinite(pairs).all()
+        and (np.diff(pairs, axis=0) >= [np.finfo(np.float64).smallest_subnormal, 0]).all()
+    )
 
 
 def _anything(_: Any) -> bool:
@@ -135,7 +149,9 @@ def _check_tree(value: Any, found: Attributes) -> bool:
         raise ValueError("a tree has no node table.")
     n_features = found.get("n_features_in_")
     if value.n_features != n_features:
-        raise ValueError(f"a node table is for {value.n_features} features, and its tree for {n_features!r:.60}.")
+        raise ValueError(
+            f"a node table is for {value.n_features} features, and its tree for {n_features!r:.60}."
+        )
     return True
 
 
@@ -146,7 +162,9 @@ def _check_booster(value: Any, found: Attributes) -> bool:
 
 def _check_categories(value: Any, found: Attributes) -> bool:
     """Whether there is a list of different labels for each feature, or None, as many as the tree knows codes."""
-    if value is not None and not (_list_of(_are_labels)(value) and len(value) == found["n_features_in_"]):
+    if value is not None and not (
+        _list_of(_are_labels)(value) and len(value) == found["n_features_in_"]
+    ):
         return False
     if "tree_" in found:
         both = count_categories(value), found["tree_"].subset_arrays().get("n_categories")
@@ -178,8 +196,12 @@ def _check_leaves(value: Any, found: Attributes) -> bool:
 def _check_draws(value: Any, found: Attributes) -> bool:
     """Whether every tree was drawn from as many rows as have a leaf of it; a warm start keeps trees of other rows."""
     draws = [Draw(*draw) for draw in value]
-    return [draw.n_samples for draw in draws] == [len(leaves) for leaves in found["_leaves"]] and all(
-        all(map(is_integer, draw)) and 0 <= draw.seed < 2**32 and 0 <= draw.n_draws <= most_draws(draw.n_samples)
+    return [draw.n_samples for draw in draws] == [
+        len(leaves) for leaves in found["_leaves"]
+    ] and all(
+        all(map(is_integer, draw))
+        and 0 <= draw.seed < 2**32
+        and 0 <= draw.n_draws <= most_draws(draw.n_samples)
         for draw in draws
     )
 
@@ -192,15 +214,22 @@ def _check_offsets(value: Any, found: Attributes) -> bool:
 
 def _check_results(value: Any, _: Attributes) -> bool:
     shape = value["mean_test_score"].shape
-    return _dict_of(lambda column: isinstance(column, np.ndarray) and column.shape == shape)(value) and len(shape) == 1
+    return (
+        _dict_of(lambda column: isinstance(column, np.ndarray) and column.shape == shape)(value)
+        and len(shape) == 1
+    )
 
 
 ATTRIBUTES: dict[str, Check] = {
     # What all estimators have, and models inside of others.
     "n_features_in_": _own(lambda value: is_integer(value) and 1 <= value <= MAX_FEATURES),
-    "feature_names_in_": _array("n_features_in_", kind=object, holds=lambda names: [*map(_is_name, names)]),
+    "feature_names_in_": _array(
+        "n_features_in_", kind=object, holds=lambda names: [*map(_is_name, names)]
+    ),
     **dict.fromkeys(("best_estimator_", "estimator_", "regressor_"), _own(_is_model)),
-    "estimators_": _own(lambda value: value and (_list_of(_is_model)(value) or _dict_of(_is_model)(value))),
+    "estimators_": _own(
+        lambda value: value and (_list_of(_is_model)(value) or _dict_of(_is_model)(value))
+    ),
     # Trees.
     "tree_": _check_tree,
     "categories_": _check_categories,
@@ -208,7 +237,9 @@ ATTRIBUTES: dict[str, Check] = {
     "max_features_": _own(_is_count),
     "p_values_": _array(None, holds=_anything),
     # Forests.
-    "_intervals": _own(lambda value: _is_array(value, np.float64, None, 2) and len(check_intervals(value))),
+    "_intervals": _own(
+        lambda value: _is_array(value, np.float64, None, 2) and len(check_intervals(value))
+    ),
     "_weight": _array("_intervals", holds=_is_share),
     "_leaves": _check_leaves,
     "_draws": _check_draws,
@@ -231,7 +262,9 @@ ATTRIBUTES: dict[str, Check] = {
     "landmarks_": _array("dual_coef_", "n_features_in_"),
     "dual_coef_": _array(None),
     "mean_": _array("n_features_in_"),
-    "deviation_": _array("n_features_in_", holds=lambda values: values > 0),  # infinite for a constant feature
+    "deviation_": _array(
+        "n_features_in_", holds=lambda values: values > 0
+    ),  # infinite for a constant feature
     "optimal_interval_": _own(
         lambda value: isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
     ),
@@ -260,7 +293,9 @@ ATTRIBUTES: dict[str, Check] = {
     "_held_out": _array(None, "residuals_", kind=np.bool_, holds=_anything),
     "_has_trees_as_members": _own(_is_flag),
     "_limits": _array(None, 2, holds=_limits_rise),
-    **dict.fromkeys(("_spread", "func_", "inverse_func_"), _own(lambda value: value is None or _is_name(value))),
+    **dict.fromkeys(
+        ("_spread", "func_", "inverse_func_"), _own(lambda value: value is None or _is_name(value))
+    ),
 }
 
 
@@ -272,7 +307,11 @@ def make_tree(nodes: Any, saw_missing: Any, **arrays: Any) -> IntervalTree:
         raise ValueError(f"a node table needs the columns {NODE_DTYPE.names}.")
     if nodes.ndim != 1 or not len(nodes):
         raise ValueError("a node table needs one row per node, and at least one.")
-    if saw_missing.dtype != np.bool_ or saw_missing.ndim != 1 or not 1 <= len(saw_missing) <= MAX_FEATURES:
+    if (
+        saw_missing.dtype != np.bool_
+        or saw_missing.ndim != 1
+        or not 1 <= len(saw_missing) <= MAX_FEATURES
+    ):
         raise ValueError("saw_missing: expected one boolean per feature.")
     _check_links(nodes)
     _check_splits(nodes, len(saw_missing))
@@ -280,13 +319,20 @@ def make_tree(nodes: Any, saw_missing: Any, **arrays: Any) -> IntervalTree:
     aligned = np.empty(len(nodes), NODE_DTYPE)
     for name in NODE_DTYPE.names or ():
         aligned[name] = nodes[name]
-    return IntervalTree(aligned, saw_missing, _make_subsets(aligned, len(saw_missing), **arrays) if arrays else None)
+    return IntervalTree(
+        aligned, saw_missing, _make_subsets(aligned, len(saw_missing), **arrays) if arrays else None
+    )
 
 
-def _make_subsets(nodes: Nodes, n_features: int, n_categories: Any, offsets: Any, codes: Any) -> Subsets:
+def _make_subsets(
+    nodes: Nodes, n_features: int, n_categories: Any, offsets: Any, codes: Any
+) -> Subsets:
     """The categories of splits; raises unless kernels can look up every split."""
     kinds = (n_categories, np.int64), (offsets, np.int64), (codes, np.int32)
-    if any(not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1 for array, dtype in kinds):
+    if any(
+        not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1
+        for array, dtype in kinds
+    ):
         raise ValueError("expected the categories of splits as arrays of whole numbers.")
     if len(n_categories) != n_features or (n_categories < 0).any():
         raise ValueError("n_categories: expected a number for each feature.")
@@ -330,7 +376,11 @@ def _check_splits(nodes: Nodes, n_features: int) -> None:
     for name in ("value", "impurity", "weighted_n_node_samples"):
         if not np.isfinite(nodes[name]).all():
             raise ValueError(f"a node's {name} is NaN or infinite.")
-    for name in ("threshold", "value_low", "value_high"):  # infinite where a split parts NaN, or a side is open
+    for name in (
+        "threshold",
+        "value_low",
+        "value_high",
+    ):  # infinite where a split parts NaN, or a side is open
         if np.isnan(nodes[name]).any():
             raise ValueError(f"a node's {name} is NaN.")
     if (nodes["n_node_samples"] < 0).any() or (nodes["weighted_n_node_samples"] < 0).any():

@@ -1,9 +1,9 @@
 """Fitted estimators as *plain states*: dicts, lists, tuples, strings, numbers and arrays, and nothing else.
 
-An object becomes a dict with the name of its kind under ``CLASS``: an estimator of the package its class and its
-attributes, a node table its columns, a pipeline its steps, a booster of XGBoost its bytes. On the way back only
-classes of the package are made, without calling anything that the state names, and whatever compiled code reads is
-checked first.
+An object becomes a dict with the name of its kind under ``CLASS``: an estimator of the package its
+class and its attributes, a node table its columns, a pipeline its steps, a booster of XGBoost its
+bytes. On the way back only classes of the package are made, without calling anything that the state
+names, and whatever compiled code reads is checked first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def known_classes() -> dict[str, type[Any]]:
         if not module.name.startswith("_"):
             importlib.import_module(f"{package.__name__}.{module.name}")
     for name in package.__all__:
-        getattr(package, name)  # its module is loaded by the first use, and a class exists from then on
+        getattr(
+            package, name
+        )  # its module is loaded by the first use, and a class exists from then on
     waiting: list[type[Any]] = [BaseEstimator, BaseCrossValidator]
     found: dict[str, type[Any]] = {}
     while waiting:
@@ -140,17 +142,28 @@ def decode_model(state: Any) -> Any:
         return pipeline
     n_features = state.get("n_features_in_") if isinstance(state, dict) else None
     if type(n_features) is not int or not 1 <= n_features <= MAX_FEATURES:
-        raise ValueError(f"a model needs n_features_in_ between 1 and {MAX_FEATURES}, got {n_features!r:.60}.")
+        raise ValueError(
+            f"a model needs n_features_in_ between 1 and {MAX_FEATURES}, got {n_features!r:.60}."
+        )
     model = _decode(state)
     if not hasattr(model, "predict"):
         raise ValueError(f"expected a model, got {type(model).__name__}.")
-    if _holds_pipeline(state):  # its steps may need columns by name; the models inside have been tried
+    if _holds_pipeline(
+        state
+    ):  # its steps may need columns by name; the models inside have been tried
         return model
-    for n_rows in (2, 3):  # an attribute that should be a number may be an array that happens to fit two rows
+    for n_rows in (
+        2,
+        3,
+    ):  # an attribute that should be a number may be an array that happens to fit two rows
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             prediction = np.asarray(model.predict(np.zeros((n_rows, n_features))))
-        if prediction.shape != (n_rows,) or prediction.dtype.kind != "f" or np.isnan(prediction).any():
+        if (
+            prediction.shape != (n_rows,)
+            or prediction.dtype.kind != "f"
+            or np.isnan(prediction).any()
+        ):
             raise ValueError("the model's predictions are not numbers.")
     return model
 
@@ -170,7 +183,9 @@ def _decode(state: Any) -> Any:
         return DECODERS[kind](**content)
     if kind not in known_classes():
         raise ValueError(f"{kind!r:.60} is not a class of a model.")
-    return _decode_estimator(known_classes()[kind], {key: _decode(value) for key, value in content.items()})
+    return _decode_estimator(
+        known_classes()[kind], {key: _decode(value) for key, value in content.items()}
+    )
 
 
 def _decode_dict(items: Any) -> dict[Any, Any]:
@@ -224,7 +239,8 @@ def _as_bytes(content: Any) -> bytes:
     return content.tobytes()
 
 
-# What makes objects that are not estimators, by their names in a state; the arguments are the other entries.
+# What makes objects that are not estimators, by their names in a state; the arguments are the other
+# entries.
 DECODERS: dict[str, Callable[..., Any]] = {
     "Booster": lambda content: booster_from_bytes(_as_bytes(content)),
     "IntervalTree": make_tree,

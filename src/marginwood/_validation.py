@@ -39,7 +39,12 @@ def check_early_stopping(patience: Any, validation_fraction: Any) -> None:
     """Raise unless `n_iter_no_change` is None or a count, and the fraction a share."""
     if patience is not None:
         check_count("n_iter_no_change", patience, 1, otherwise=" or None")
-    check_number("validation_fraction", validation_fraction, "a number between 0 and 1", lambda share: 0 < share < 1)
+    check_number(
+        "validation_fraction",
+        validation_fraction,
+        "a number between 0 and 1",
+        lambda share: 0 < share < 1,
+    )
 
 
 def check_pair(X_val: Any, y_val: Any) -> None:

@@ -25,8 +25,8 @@ __all__ = ["warmup"]
 def warmup() -> None:
     """Compile all kernels ahead, so that no later call has to wait.
 
-    Kernels are kept in the user's cache folder for later runs; without this, the first call of any estimator compiles
-    what it needs.
+    Kernels are kept in the user's cache folder for later runs; without this, the first call of any
+    estimator compiles what it needs.
 
     Examples
     --------
@@ -35,18 +35,23 @@ def warmup() -> None:
     """
     X, y = make_sine(60, 2, random_state=0)
     X[0, 0] = np.nan
-    # Each of these outweighs all before it: the minimum swings too far for the first kernels of solver and tree.
+    # Each of these outweighs all before it: the minimum swings too far for the first kernels of
+    # solver and tree.
     ends = np.arange(1.0, 41.0) * np.where(np.arange(40) % 2, 1, -1)
     swinging = 4.0 ** np.arange(40)
     many = make_sine(LEAST_CELLS // 2 + 1, 2, random_state=0)  # rows enough for threads
     for loss in LOSSES:
-        tree = MaxMarginIntervalTree(loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0)
+        tree = MaxMarginIntervalTree(
+            loss=loss, max_leaf_nodes=4, max_features=1, ccp_alpha=1e-6, random_state=0
+        )
         tree.fit(X, y).decision_path(X)
         optimal_costs(y[:, 0], y[:, 1], loss=loss)
         optimal_costs(ends, ends, loss=loss, sample_weight=swinging)
         MaxMarginIntervalTree(loss=loss, max_depth=1).fit(np.arange(40.0)[:, None], ends, swinging)
         MaxMarginIntervalTree(loss=loss, max_depth=2, n_jobs=2).fit(*many)
-        of_codes = MaxMarginIntervalTree(loss=loss, max_depth=1, anchor=1.0, categorical_features=[0])
+        of_codes = MaxMarginIntervalTree(
+            loss=loss, max_depth=1, anchor=1.0, categorical_features=[0]
+        )
         of_codes.fit(np.arange(40.0)[:, None] % 10, ends, swinging).apply(np.zeros((1, 1)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without an out-of-bag prediction

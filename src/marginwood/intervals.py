@@ -1,9 +1,9 @@
 """The one door for targets.
 
-An *interval* is the label of one sample: a pair ``(lower, upper)`` with ``lower <= upper``, whose ends may be infinite.
-Its finite ends are its *limits*. It holds what is greater than `lower` and at most `upper`; two equal ends are that
-value. Whatever form a target comes in, :func:`check_intervals` turns it into an ``(n, 2)`` float64 array or says what
-is wrong with it.
+An *interval* is the label of one sample: a pair ``(lower, upper)`` with ``lower <= upper``, whose
+ends may be infinite. Its finite ends are its *limits*. It holds what is greater than `lower` and at
+most `upper`; two equal ends are that value. Whatever form a target comes in,
+:func:`check_intervals` turns it into an ``(n, 2)`` float64 array or says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ __all__ = [
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
-# Squared differences of larger limits, summed over millions of rows, would overflow. The neighbour of 1e150 is allowed,
-# too: as a lower end that belongs to its interval -1e150 is the number right below it.
+# Squared differences of larger limits, summed over millions of rows, would overflow. The neighbour
+# of 1e150 is allowed, too: as a lower end that belongs to its interval -1e150 is the number right
+# below it.
 LARGEST_LIMIT = float(np.nextafter(1e150, np.inf))
-# Relative to the heaviest row; a lighter one counts as absent, because its share of a sum would underflow.
+# Relative to the heaviest row; a lighter one counts as absent, because its share of a sum would
+# underflow.
 LEAST_WEIGHT = 1e-300
 
 CENSORING_KINDS = ("uncensored", "left", "right", "interval", "uninformative")
@@ -58,17 +60,20 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
     y : array-like
         One of:
 
-        - an array of shape (n, 2), or a list of ``(lower, upper)`` pairs; an unknown end is ``-inf`` or ``inf``;
-        - a pandas or polars frame with two columns, lower then upper, or a table of another library that has
-          ``__arrow_c_stream__`` or ``__dataframe__``, such as `pyarrow.Table`;
-        - a 1-D array or series: un-censored values, ``lower == upper``. A column of shape (n, 1) is taken as one too,
-          with a ``DataConversionWarning``;
-        - a structured array with one field of booleans, or of whole numbers 0 and 1 (event), and one numeric field
-          (time), as scikit-survival uses: an event is ``(time, time)``, a censored row ``(time, inf)``;
-        - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of ``pandas.cut``, read by its own
-          ``closed``.
+        - an array of shape (n, 2), or a list of ``(lower, upper)`` pairs; an unknown end is
+          ``-inf`` or ``inf``;
+        - a pandas or polars frame with two columns, lower then upper, or a table of another library
+          that has ``__arrow_c_stream__`` or ``__dataframe__``, such as `pyarrow.Table`;
+        - a 1-D array or series: un-censored values, ``lower == upper``. A column of shape (n, 1) is
+          taken as one too, with a ``DataConversionWarning``;
+        - a structured array with one field of booleans, or of whole numbers 0 and 1 (event), and
+          one numeric field (time), as scikit-survival uses: an event is ``(time, time)``, a
+          censored row ``(time, inf)``;
+        - a pandas IntervalArray, IntervalIndex, series of intervals, or the result of
+          ``pandas.cut``, read by its own ``closed``.
 
-        In all others a row ``lower < upper`` holds its upper end and not its lower one: ``closed`` of
+        In all others a row ``lower < upper`` holds its upper end and not its lower one: ``closed``
+        of
         :func:`make_intervals` says otherwise.
     name : str, default="y"
         What error messages call the target.
@@ -98,7 +103,9 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
            [6., 6.]])
     """
     if y is None:
-        raise ValueError(f"{name}: Expected array-like (array or non-string sequence), got None. {_ACCEPTED}")
+        raise ValueError(
+            f"{name}: Expected array-like (array or non-string sequence), got None. {_ACCEPTED}"
+        )
     y = as_known_table(y, name)
     pandas_intervals = find_intervals(y)
     if pandas_intervals is not None:
@@ -113,7 +120,9 @@ def check_intervals(y: Any, *, name: str = "y") -> FloatArray:
     return np.require(values, np.float64, ["C", "A", "W", "E"])
 
 
-def check_informative(intervals: FloatArray, sample_weight: FloatArray | None = None, *, name: str = "y") -> None:
+def check_informative(
+    intervals: FloatArray, sample_weight: FloatArray | None = None, *, name: str = "y"
+) -> None:
     """Warn of rows ``(-inf, inf)``, and raise if there are no others (of positive weight)."""
     informative = np.isfinite(intervals).any(axis=1)
     counted = np.ones(len(intervals), np.bool_) if sample_weight is None else sample_weight > 0
@@ -145,9 +154,13 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray | None
     raise_first(~np.isfinite(weight), "sample_weight: NaN or infinite", sample_weight=weight)
     raise_first(weight < 0, "sample_weight: negative", sample_weight=weight)
     if not weight.any():
-        raise ValueError("sample_weight: all weights are zero. At least one row needs a positive weight.")
+        raise ValueError(
+            "sample_weight: all weights are zero. At least one row needs a positive weight."
+        )
     if weight.max() > np.finfo(np.float64).max / (4 * n_samples):
-        raise ValueError("sample_weight: the sum of the weights may overflow. Divide them by a constant.")
+        raise ValueError(
+            "sample_weight: the sum of the weights may overflow. Divide them by a constant."
+        )
     negligible = weight < LEAST_WEIGHT * weight.max()
     weight = np.where(negligible, 0.0, weight) if negligible.any() else weight
     return np.require(weight, np.float64, ["C", "A", "W", "E"])
@@ -161,18 +174,21 @@ def make_intervals(
     Parameters
     ----------
     lower, upper : array-like of shape (n,), number or None
-        The ends. A number holds for every row; None, for one of the two, is an end that is open in every row.
+        The ends. A number holds for every row; None, for one of the two, is an end that is open in
+        every row.
     closed : {"right", "left", "both", "neither"} or array-like of shape (n,), default="right"
-        Which of two different ends belong to the interval, as in pandas: for all rows, or for each. Equal ends are
-        that value.
+        Which of two different ends belong to the interval, as in pandas: for all rows, or for each.
+        Equal ends are that value.
     nan : {"open", "raise"}, default="open"
-        What a missing end (NaN, None or a masked entry) means: ``"open"`` an unknown end, ``"raise"`` an error.
+        What a missing end (NaN, None or a masked entry) means: ``"open"`` an unknown end,
+        ``"raise"`` an error.
 
     Returns
     -------
     ndarray of shape (n, 2)
-        The checked intervals. A lower end that belongs to its interval, and an upper end that does not, is the
-        floating-point number right below it; change units before, because arithmetic may round it back.
+        The checked intervals. A lower end that belongs to its interval, and an upper end that does
+        not, is the floating-point number right below it; change units before, because arithmetic
+        may round it back.
 
     Examples
     --------
@@ -186,7 +202,9 @@ def make_intervals(
     """
     check_choice("nan", nan, ("open", "raise"))
     if lower is None and upper is None:
-        raise ValueError("lower, upper: both are None. Pass the known ends of at least one side, one for each row.")
+        raise ValueError(
+            "lower, upper: both are None. Pass the known ends of at least one side, one for each row."
+        )
     lower, upper = as_columns(lower=lower, upper=upper)
     if nan == "open":
         lower = np.where(np.isnan(lower), -np.inf, lower)
@@ -219,10 +237,20 @@ def from_events(time: Any, event: Any) -> FloatArray:
     expected = "True/False or 1/0 (of texts: status == 'dead')"
     seen = as_numbers(event, "event", allow_bool=True, expected=expected)
     times, seen = as_columns(time=time, event=seen)
-    raise_first((seen != 0) & (seen != 1), "event: neither True/1 nor False/0", time=times, event=seen)
+    raise_first(
+        (seen != 0) & (seen != 1), "event: neither True/1 nor False/0", time=times, event=seen
+    )
     upper = np.where(seen == 1, times, np.inf)
-    bad = ~(np.isfinite(times) | (times < upper))  # a censored row may start at -inf, as the logarithm of 0 does
-    raise_first(bad, "time: NaN, missing or infinite", " Leave out rows without a time.", time=times, event=seen)
+    bad = ~(
+        np.isfinite(times) | (times < upper)
+    )  # a censored row may start at -inf, as the logarithm of 0 does
+    raise_first(
+        bad,
+        "time: NaN, missing or infinite",
+        " Leave out rows without a time.",
+        time=times,
+        event=seen,
+    )
     return check_intervals(np.column_stack([times, upper]), name="time")
 
 
@@ -234,22 +262,25 @@ def from_detection_limits(
     Parameters
     ----------
     y : array-like of shape (n,)
-        Measurements. Those at or below the lower limit say that the quantity is at most that limit, those at or above
-        the upper limit that it is at least that. Texts are read as laboratories write them: ``"1.2"``, ``"1,200"``,
-        ``"<1"`` (less than 1), ``"<=1"`` or ``"≤ 1"`` (at most 1), ``">50"`` (more than 50), ``">=50"`` or ``"≥ 50"``
-        (at least 50), ``"ND"`` (not detected: less than `lower_limit`) and ``"ND(0.5)"``.
+        Measurements. Those at or below the lower limit say that the quantity is at most that limit,
+        those at or above the upper limit that it is at least that. Texts are read as laboratories
+        write them: ``"1.2"``, ``"1,200"``, ``"<1"`` (less than 1), ``"<=1"`` or ``"≤ 1"`` (at most
+        1), ``">50"`` (more than 50), ``">=50"`` or ``"≥ 50"`` (at least 50), ``"ND"`` (not
+        detected: less than `lower_limit`) and ``"ND(0.5)"``.
     lower_limit, upper_limit : number or array-like of shape (n,), default=None
-        The detection limits, for all rows or per row. None, NaN or an infinity is no limit. A limit that a text of `y`
-        names goes first.
+        The detection limits, for all rows or per row. None, NaN or an infinity is no limit. A limit
+        that a text of `y` names goes first.
     nondetect : array-like of bool, shape (n,), default=None
-        True or 1 where nothing was detected: the quantity is less than `lower_limit` or, if there is none, less than
-        the number in `y`. Then all other numbers are detected values, even one that is equal to the lower limit.
+        True or 1 where nothing was detected: the quantity is less than `lower_limit` or, if there
+        is none, less than the number in `y`. Then all other numbers are detected values, even one
+        that is equal to the lower limit.
 
     Returns
     -------
     ndarray of shape (n, 2)
-        ``(-inf, lower_limit)``, ``(upper_limit, inf)`` or, between the limits, ``(y, y)``. Where the limit itself is
-        ruled out below it, or possible above it, the end is the floating-point number right below it.
+        ``(-inf, lower_limit)``, ``(upper_limit, inf)`` or, between the limits, ``(y, y)``. Where
+        the limit itself is ruled out below it, or possible above it, the end is the floating-point
+        number right below it.
 
     Examples
     --------
@@ -285,10 +316,17 @@ def from_detection_limits(
     lower = np.where(below, -np.inf, np.where(above, high, values))
     upper = np.where(above, np.inf, np.where(below, low, values))
     advice = " Pass lower_limit: a number, or one for each row."
-    raise_first(below & np.isinf(upper), "y: not detected, but no detection limit is given,", advice, **shown)
+    raise_first(
+        below & np.isinf(upper),
+        "y: not detected, but no detection limit is given,",
+        advice,
+        **shown,
+    )
     bad = ~(np.isfinite(values) | (lower < upper))
     advice = " Leave out rows without a measurement; -inf and inf are fine where there is a limit on that side."
-    raise_first(bad, "y: NaN, missing or infinite", advice, **shown, lower_limit=low, upper_limit=high)
+    raise_first(
+        bad, "y: NaN, missing or infinite", advice, **shown, lower_limit=low, upper_limit=high
+    )
     return check_intervals(move_ends(lower, upper, ~is_strict, ~is_strict), name="y")
 
 
@@ -303,8 +341,9 @@ def censoring_kind(y: Any) -> npt.NDArray[np.str_]:
     Returns
     -------
     ndarray of str, shape (n,)
-        ``"uncensored"`` where ``lower == upper``, ``"left"`` for ``(-inf, upper)``, ``"right"`` for ``(lower, inf)``,
-        ``"interval"`` for two different limits, and ``"uninformative"`` for ``(-inf, inf)``.
+        ``"uncensored"`` where ``lower == upper``, ``"left"`` for ``(-inf, upper)``, ``"right"`` for
+        ``(lower, inf)``, ``"interval"`` for two different limits, and ``"uninformative"`` for
+        ``(-inf, inf)``.
 
     Examples
     --------
@@ -315,7 +354,9 @@ def censoring_kind(y: Any) -> npt.NDArray[np.str_]:
     """
     lower, upper = check_intervals(y).T
     tests = [lower == upper, np.isinf(lower) & np.isinf(upper), np.isinf(lower), np.isinf(upper)]
-    kinds: npt.NDArray[np.str_] = np.select(tests, ["uncensored", "uninformative", "left", "right"], default="interval")
+    kinds: npt.NDArray[np.str_] = np.select(
+        tests, ["uncensored", "uninformative", "left", "right"], default="interval"
+    )
     return kinds
 
 
@@ -328,9 +369,18 @@ def _check_nondetect(
     shown = shown | {"nondetect": flags, "lower_limit": low}
     raise_first((flags != 0) & (flags != 1), "nondetect: neither True/1 nor False/0", **shown)
     flagged = flags == 1
-    raise_first(np.where(flagged, side > 0, side < 0), "y and nondetect: they contradict each other", **shown)
+    raise_first(
+        np.where(flagged, side > 0, side < 0),
+        "y and nondetect: they contradict each other",
+        **shown,
+    )
     advice = " If y holds the limit of such a row, leave out lower_limit."
-    raise_first(flagged & (values > low) & np.isfinite(low), "nondetect: flagged above lower_limit", advice, **shown)
+    raise_first(
+        flagged & (values > low) & np.isfinite(low),
+        "nondetect: flagged above lower_limit",
+        advice,
+        **shown,
+    )
     return flagged
 
 
@@ -339,7 +389,11 @@ def _structured_intervals(y: Any, name: str) -> FloatArray:
     kinds = {field: y.dtype[field].kind for field in y.dtype.names}
     events = [field for field, kind in kinds.items() if kind == "b"]
     if not events:
-        events = [field for field, kind in kinds.items() if kind in "iu" and np.isin(y[field], (0, 1)).all()]
+        events = [
+            field
+            for field, kind in kinds.items()
+            if kind in "iu" and np.isin(y[field], (0, 1)).all()
+        ]
     if y.ndim != 1 or len(kinds) != 2 or len(events) != 1 or not set(kinds.values()) <= set("biuf"):
         raise ValueError(
             f"{name}: expected a structured array of shape (n,) with one event field (boolean, or whole numbers 0 and "
@@ -355,7 +409,10 @@ def _pairs(values: FloatArray, name: str) -> FloatArray:
     """Return values of shape (n,), (n, 1) or (n, 2) in shape (n, 2)."""
     if values.ndim == 2 and values.shape[1] == 1:
         found = f"A column-vector {name} was passed when a 1d array was expected. It has shape {values.shape}"
-        warn(f"{found} and is taken as un-censored values. Use {name}.ravel().", DataConversionWarning)
+        warn(
+            f"{found} and is taken as un-censored values. Use {name}.ravel().",
+            DataConversionWarning,
+        )
         values = values.ravel()
     if values.ndim == 1 and values.size:
         return np.column_stack([values, values])
@@ -382,7 +439,12 @@ def _check_rows(values: FloatArray, name: str) -> None:
     raise_first(np.isnan(lower) | np.isnan(upper), f"{name}: NaN or missing", advice, **ends)
     raise_first(upper < lower, f"{name}: upper < lower", explain_order(values), **ends)
     advice = " An unknown lower end is -inf, an unknown upper end is inf."
-    raise_first((lower == upper) & np.isinf(lower), f"{name}: both ends at the same infinity", advice, **ends)
+    raise_first(
+        (lower == upper) & np.isinf(lower),
+        f"{name}: both ends at the same infinity",
+        advice,
+        **ends,
+    )
     too_large = np.any(np.isfinite(values) & (np.abs(values) > LARGEST_LIMIT), axis=1)
     advice = f" Divide {name} by a constant, or take logarithms."
     raise_first(too_large, f"{name}: limits beyond {LARGEST_LIMIT:g}", advice, **ends)

@@ -87,7 +87,8 @@ def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:
     intervals : ndarray of shape (n, 2)
         Checked intervals.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
 
     Returns
     -------
@@ -128,7 +129,8 @@ def hinge_loss(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
 
     Returns
     -------
@@ -166,7 +168,8 @@ def optimal_constant(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows; those below 1e-300 of the largest count as 0.
 
@@ -200,7 +203,9 @@ def optimal_constant(
     return OptimalConstant(best.value, best.low, best.high, best.cost)
 
 
-def refuse_vanishing_squares(intervals: FloatArray, weight: FloatArray | None, margin: float = 0.0) -> None:
+def refuse_vanishing_squares(
+    intervals: FloatArray, weight: FloatArray | None, margin: float = 0.0
+) -> None:
     """Raise if squared distances are below the smallest number, even those from the best constant.
 
     Squared errors are then 0, and tell no model from another. Rows and weights are checked already.
@@ -210,7 +215,9 @@ def refuse_vanishing_squares(intervals: FloatArray, weight: FloatArray | None, m
         check_squares(*_sorted_limits(intervals, margin, weight))
 
 
-def _sorted_limits(intervals: FloatArray, margin: float, weight: FloatArray | None) -> tuple[Limits, FloatArray]:
+def _sorted_limits(
+    intervals: FloatArray, margin: float, weight: FloatArray | None
+) -> tuple[Limits, FloatArray]:
     """The limits of the informative rows, and the weights of these rows."""
     weight = np.ones(len(intervals)) if weight is None else weight
     informative = (weight > 0) & np.isfinite(intervals).any(axis=1)

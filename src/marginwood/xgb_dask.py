@@ -58,7 +58,9 @@ def split_columns(X: Any, y: Any, sample_weight: Any, suffix: str = "") -> Colum
         raise TypeError(f"X{suffix}: expected a Dask array or dataframe, got {type(X).__name__}.")
     if getattr(y, "ndim", 0) != 2 or y.shape[1] != 2:
         came = f"shape {y.shape}" if hasattr(y, "shape") else type(y).__name__
-        raise ValueError(f"y{suffix}: expected a Dask array or dataframe of two columns, lower and upper, got {came}.")
+        raise ValueError(
+            f"y{suffix}: expected a Dask array or dataframe of two columns, lower and upper, got {came}."
+        )
     if hasattr(y, "columns"):
         lower, upper = (y[name] for name in y.columns)
         return Columns(X, lower, upper, sample_weight)
@@ -66,7 +68,9 @@ def split_columns(X: Any, y: Any, sample_weight: Any, suffix: str = "") -> Colum
     if not hasattr(X, "columns"):
         X = as_array(X, f"X{suffix}")
         if len(X) != len(y):
-            raise ValueError(f"X{suffix} and y{suffix}: expected the same number of rows, got {len(X)} and {len(y)}.")
+            raise ValueError(
+                f"X{suffix} and y{suffix}: expected the same number of rows, got {len(X)} and {len(y)}."
+            )
         y = y.rechunk({0: X.chunks[0]})
     return Columns(X, y[:, 0], y[:, 1], sample_weight)
 
@@ -79,20 +83,26 @@ def check_columns(columns: Columns, suffix: str = "") -> Sample:
     weight = None if columns.weight is None else as_array(columns.weight, f"sample_weight{suffix}")
     n_rows = len(lower)
     if weight is not None and weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight{suffix}: expected one weight per row, shape ({n_rows},), got {weight.shape}.")
+        raise ValueError(
+            f"sample_weight{suffix}: expected one weight per row, shape ({n_rows},), got {weight.shape}."
+        )
     is_wrong = ~((lower <= upper) & (lower < np.inf) & (upper > -np.inf))
     has_limit = (lower > -np.inf) | (upper < np.inf)
     wrong_weight = is_wrong[:0] if weight is None else ~((weight >= 0) & (weight < np.inf))
     step = -(-n_rows // MAX_SAMPLE)
     sample = [column[::step] for column in (lower, upper, weight) if column is not None]
-    n_wrong, n_limits, n_wrong_weights, *sample = compute(is_wrong.sum(), has_limit.sum(), wrong_weight.sum(), *sample)
+    n_wrong, n_limits, n_wrong_weights, *sample = compute(
+        is_wrong.sum(), has_limit.sum(), wrong_weight.sum(), *sample
+    )
     if n_wrong:
         first = int(is_wrong.argmax())
         ends = f"lower={float(lower[first])}, upper={float(upper[first])}"
         what = f"y{suffix}: NaN, upper < lower, or both ends at the same infinity"
         raise ValueError(f"{what} in {n_wrong} of {n_rows} rows (first: row {first}, {ends}).")
     if not n_limits:
-        raise ValueError(f"y{suffix}: all {n_rows} rows are (-inf, inf). At least one row needs a finite limit.")
+        raise ValueError(
+            f"y{suffix}: all {n_rows} rows are (-inf, inf). At least one row needs a finite limit."
+        )
     if n_wrong_weights:
         found = f"{n_wrong_weights} of {n_rows} rows (first: row {int(wrong_weight.argmax())})"
         raise ValueError(f"sample_weight{suffix}: NaN, infinite or negative in {found}.")
@@ -103,9 +113,9 @@ def check_columns(columns: Columns, suffix: str = "") -> Sample:
 class DaskXGBIntervalRegressor(XGBIntervalRegressor):
     """`XGBIntervalRegressor` for data on a Dask cluster.
 
-    Parameters and attributes are those of `XGBIntervalRegressor`; `n_jobs` are the threads of each worker, -1 for all
-    that it has. The fitted booster is an ordinary one: `marginwood.save` takes the model, and `predict` takes arrays of
-    this process, too.
+    Parameters and attributes are those of `XGBIntervalRegressor`; `n_jobs` are the threads of each
+    worker, -1 for all that it has. The fitted booster is an ordinary one: `marginwood.save` takes
+    the model, and `predict` takes arrays of this process, too.
 
     Examples
     --------
@@ -191,11 +201,17 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         self.zeros_are_missing_ = False
         scores = np.array(result["history"].get("validation", {}).get(plan.metric.name, []))
         booster = result["booster"]
-        return self._finish(booster if plan.patience is None else booster[: booster.best_iteration + 1], scores)
+        return self._finish(
+            booster if plan.patience is None else booster[: booster.best_iteration + 1], scores
+        )
 
     def _as_dask_matrix(self, data: Columns, client: Any, **reference: Any) -> Any:
         dask_xgboost = import_xgboost_dask()
-        bounds = {"label_lower_bound": data.lower, "label_upper_bound": data.upper, "weight": data.weight}
+        bounds = {
+            "label_lower_bound": data.lower,
+            "label_upper_bound": data.upper,
+            "weight": data.weight,
+        }
         if self.tree_method != "hist":
             return dask_xgboost.DaskDMatrix(client, as_features(data.X), **bounds)
         binning = {"max_bin": int(self.max_bin), **reference}

@@ -1,7 +1,7 @@
 """Tests of association between features and scores, and the splits that follow from them.
 
-The statistics and their distribution over permutations are those of conditional inference trees (Hothorn, Hornik and
-Zeileis, 2006).
+The statistics and their distribution over permutations are those of conditional inference trees
+(Hothorn, Hornik and Zeileis, 2006).
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ def bounded_features(X: FloatArray) -> FloatArray:
 def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArray) -> FloatArray:
     """Adjusted log p-values of the association of every feature with the scores.
 
-    Over all permutations of the scores, ``sum_i w_i x_i score_i`` has variance ``Sxx Sss / (W - 1)`` around its mean,
-    where Sxx and Sss are weighted sums of squared deviations and W is the total weight. Standardised, it is the
-    correlation times ``sqrt(W - 1)``. Constant features get 0.
+    Over all permutations of the scores, ``sum_i w_i x_i score_i`` has variance ``Sxx Sss / (W -
+    1)`` around its mean, where Sxx and Sss are weighted sums of squared deviations and W is the
+    total weight. Standardised, it is the correlation times ``sqrt(W - 1)``. Constant features get
+    0.
     """
     observed = ~np.isnan(X)
     weights = np.where(observed, weight[:, np.newaxis], 0.0)
@@ -57,12 +58,18 @@ def association_log_p_values(X: FloatArray, scores: FloatArray, weight: FloatArr
     score_spread = (share * deviations**2).sum(axis=0)
     constant = (spread <= 1e-24) | (score_spread == 0)
     scale = np.where(constant, 1.0, np.sqrt(spread) * np.sqrt(score_spread))
-    statistic = np.abs((share * X * deviations).sum(axis=0)) / scale * np.sqrt(np.maximum(total - 1, 0.0))
-    log_p_values = np.log(2.0) + log_ndtr(-statistic) + np.log(max(int(np.count_nonzero(~constant)), 1))
+    statistic = (
+        np.abs((share * X * deviations).sum(axis=0)) / scale * np.sqrt(np.maximum(total - 1, 0.0))
+    )
+    log_p_values = (
+        np.log(2.0) + log_ndtr(-statistic) + np.log(max(int(np.count_nonzero(~constant)), 1))
+    )
     return np.where(constant, 0.0, np.minimum(log_p_values, 0.0))
 
 
-def find_split(node: Rows, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int) -> FoundSplit | None:
+def find_split(
+    node: Rows, bounded: FloatArray, scores: FloatArray, min_samples_leaf: int
+) -> FoundSplit | None:
     """The best split of the most significant feature that can be split."""
     log_p_values = association_log_p_values(bounded, scores, node.weight)
     share = node.weight / node.weight.sum()
@@ -79,8 +86,9 @@ def _best_threshold(
 ) -> tuple[float, bool] | None:
     """Threshold and side of NaN that maximise the standardised difference of the two sides' scores.
 
-    For sides of weights L and R, the squared statistic goes with ``L R / (L + R)`` times the squared difference
-    of their mean scores. Each side is summed by itself: as the rest of the whole, a light one would be rounding.
+    For sides of weights L and R, the squared statistic goes with ``L R / (L + R)`` times the
+    squared difference of their mean scores. Each side is summed by itself: as the rest of the
+    whole, a light one would be rounding.
     """
     missing = np.isnan(x)
     order = np.flatnonzero(~missing)

@@ -1,7 +1,8 @@
 """An ordinary regression tree that takes every limit for a value.
 
-scikit-learn grows it on the *ranks* of the features, so that single precision costs nothing and infinities are
-data; what it grew becomes a node table with thresholds between the values themselves.
+scikit-learn grows it on the *ranks* of the features, so that single precision costs nothing and
+infinities are data; what it grew becomes a node table with thresholds between the values
+themselves.
 """
 
 from __future__ import annotations
@@ -37,17 +38,19 @@ class RankedRows(NamedTuple):
 class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
     """Ordinary regression tree on the limits of intervals.
 
-    Every sample becomes a row labelled ``lower + margin`` and one labelled ``upper - margin``, of which those
-    with an infinite label are left out. scikit-learn's `DecisionTreeRegressor` learns these rows. Predictions inside an
-    interval are punished like others, which is what makes this a baseline.
+    Every sample becomes a row labelled ``lower + margin`` and one labelled ``upper - margin``, of
+    which those with an infinite label are left out. scikit-learn's `DecisionTreeRegressor` learns
+    these rows. Predictions inside an interval are punished like others, which is what makes this a
+    baseline.
 
     Parameters
     ----------
     margin : float, default=0.0
-        How far inside its interval a label lies, in units of the target. Rows with ``lower == upper``
-        have no margin.
+        How far inside its interval a label lies, in units of the target. Rows with ``lower ==
+        upper`` have no margin.
     ccp_alpha : float, default=0.0
-        Cost of a leaf in minimal cost-complexity pruning, per unit of the total weight of the labels; 0 for no pruning.
+        Cost of a leaf in minimal cost-complexity pruning, per unit of the total weight of the
+        labels; 0 for no pruning.
     max_depth : int, default=None
         Depth of the tree; None for no bound.
     min_samples_split : int or float, default=2
@@ -60,8 +63,8 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
     Attributes
     ----------
     tree_ : IntervalTree
-        The node table. A node's value is the mean of its labels, its impurity their squared distances from it, and its
-        samples are labels.
+        The node table. A node's value is the mean of its labels, its impurity their squared
+        distances from it, and its samples are labels.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of the total decrease of the impurity by the splits of each feature.
     n_features_in_ : int
@@ -134,7 +137,11 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
         check_not_negative("ccp_alpha", self.ccp_alpha)
         ranked = self._prepare(check_rows(check_features(self, X, reset=True), y, sample_weight))
         tree = self._grow(ranked)
-        self.tree_ = IntervalTree(prune(tree.nodes, self.ccp_alpha), ranked.saw_missing) if self.ccp_alpha > 0 else tree
+        self.tree_ = (
+            IntervalTree(prune(tree.nodes, self.ccp_alpha), ranked.saw_missing)
+            if self.ccp_alpha > 0
+            else tree
+        )
         return self
 
     @staticmethod
@@ -181,7 +188,9 @@ def _label_units(labels: FloatArray) -> tuple[float, float]:
     return centre, float(np.ldexp(1.0, np.frexp(spread)[1])) if spread > 0 else 1.0
 
 
-def _node_table(grown: DecisionTreeRegressor, ranks: FloatArray, values: list[FloatArray]) -> npt.NDArray[np.void]:
+def _node_table(
+    grown: DecisionTreeRegressor, ranks: FloatArray, values: list[FloatArray]
+) -> npt.NDArray[np.void]:
     """scikit-learn's tree as a node table; `values` are what the ranks that it learnt stand for."""
     tree = grown.tree_
     order = _children_together(tree.children_left, tree.children_right)
@@ -212,11 +221,14 @@ def _children_together(left: IntArray, right: IntArray) -> IntArray:
     return np.array(order)
 
 
-def _thresholds(grown: DecisionTreeRegressor, ranks: FloatArray, values: list[FloatArray]) -> FloatArray:
+def _thresholds(
+    grown: DecisionTreeRegressor, ranks: FloatArray, values: list[FloatArray]
+) -> FloatArray:
     """For each split the middle between the two values of its own rows that it parts; anything for leaves.
 
-    A threshold of ranks may lie far from it: if a node has the ranks 0 and 9 only, that is 4.5, and the middle of the
-    values 4 and 5 is somewhere between those of 0 and 9. A split that parts NaN from all others is at infinity.
+    A threshold of ranks may lie far from it: if a node has the ranks 0 and 9 only, that is 4.5, and
+    the middle of the values 4 and 5 is somewhere between those of 0 and 9. A split that parts NaN
+    from all others is at infinity.
     """
     tree = grown.tree_
     paths = grown.decision_path(ranks)

@@ -24,7 +24,8 @@ class IntervalDummyRegressor(IntervalRegressorMixin, BaseEstimator):
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         The distance to the interval, or its square, whose mean is the interval MSE.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
 
     Attributes
     ----------
@@ -69,7 +70,9 @@ class IntervalDummyRegressor(IntervalRegressorMixin, BaseEstimator):
         """
         check_loss(self.loss, self.margin)
         data = check_rows(check_features(self, X, reset=True), y, sample_weight)
-        best = optimal_constant(data.intervals, loss=self.loss, margin=self.margin, sample_weight=data.weight)
+        best = optimal_constant(
+            data.intervals, loss=self.loss, margin=self.margin, sample_weight=data.weight
+        )
         self.constant_ = best.value
         self.optimal_interval_ = best.low, best.high
         return self

@@ -1,9 +1,10 @@
 """The normal distribution, fitted by maximum likelihood to intervals.
 
-A row contributes the density at its value if it is un-censored, otherwise the probability of its interval. In the
-parameters ``precision = 1 / scale`` and ``shift = mean / scale`` the log-likelihood is concave, and a limit stands at
-``precision * limit - shift`` standard deviations. The *score* of a row is the derivative of its log-likelihood in
-the mean: positive if the row would have the mean larger.
+A row contributes the density at its value if it is un-censored, otherwise the probability of its
+interval. In the parameters ``precision = 1 / scale`` and ``shift = mean / scale`` the
+log-likelihood is concave, and a limit stands at ``precision * limit - shift`` standard deviations.
+The *score* of a row is the derivative of its log-likelihood in the mean: positive if the row would
+have the mean larger.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from marginwood.intervals import BoolArray, FloatArray
 
 LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
-# Intervals narrower than this, in standard deviations, count as their middle: the probability is then
-# density times width up to a relative error of 1e-11, and a difference of probabilities would lose more.
+# Intervals narrower than this, in standard deviations, count as their middle: the probability is
+# then density times width up to a relative error of 1e-11, and a difference of probabilities would
+# lose more.
 NARROW = 1e-5
 
-# Bounds of the scale, as shares of the range of the limits. Without rows of two limits, the likelihood may grow with
-# the scale for ever.
+# Bounds of the scale, as shares of the range of the limits. Without rows of two limits, the
+# likelihood may grow with the scale for ever.
 LEAST_SCALE, LARGEST_SCALE = 1e-8, 1e2
 
 MAX_STEPS = 100
 
-# A step squares the relative error near the maximum. Once the gain of the next one, per unit of weight, is as small as
-# this, that step is the last; rounding would hide whether it is a gain.
+# A step squares the relative error near the maximum. Once the gain of the next one, per unit of
+# weight, is as small as this, that step is the last; rounding would hide whether it is a gain.
 LAST_GAIN = 1e-9
 
 
@@ -43,9 +45,9 @@ class NormalFit(NamedTuple):
 class _Rows(NamedTuple):
     """What each row's log-likelihood does at given parameters.
 
-    `z` is the middle of narrow rows in standard deviations; `lower` and `upper` are the ends of the others,
-    `density_lower` and `density_upper` the normal densities there over the probability of the interval. All are 0
-    where they do not apply.
+    `z` is the middle of narrow rows in standard deviations; `lower` and `upper` are the ends of the
+    others, `density_lower` and `density_upper` the normal densities there over the probability of
+    the interval. All are 0 where they do not apply.
     """
 
     narrow: BoolArray
@@ -126,7 +128,9 @@ def _rows(intervals: FloatArray, precision: float, shift: float) -> _Rows:
 
     wide = ~narrow
     # In the upper tail probabilities round to 1: there the interval is mirrored.
-    low, high = np.where(lower[wide] + upper[wide] > 0, (-upper[wide], -lower[wide]), (lower[wide], upper[wide]))
+    low, high = np.where(
+        lower[wide] + upper[wide] > 0, (-upper[wide], -lower[wide]), (lower[wide], upper[wide])
+    )
     log_high = log_ndtr(high)
     log_likelihood[wide] = log_high + np.log1p(-np.exp(log_ndtr(low) - log_high))
     is_wide_end = np.isfinite(ends) & wide[:, np.newaxis]
@@ -136,13 +140,17 @@ def _rows(intervals: FloatArray, precision: float, shift: float) -> _Rows:
     return _Rows(narrow, log_likelihood, z, ends[:, 0], ends[:, 1], density[:, 0], density[:, 1])
 
 
-# A trial step may put an interval where its probability rounds to 0: the value is then -inf, and the step refused.
+# A trial step may put an interval where its probability rounds to 0: the value is then -inf, and
+# the step refused.
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-def _log_likelihood(intervals: FloatArray, weight: FloatArray, at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+def _log_likelihood(
+    intervals: FloatArray, weight: FloatArray, at: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
     """Value, gradient and Hessian in (precision, shift)."""
     precision, shift = at
     rows = _rows(intervals, precision, shift)
-    # The limits themselves, from their standardised places: exact enough, and 0 where there is none.
+    # The limits themselves, from their standardised places: exact enough, and 0 where there is
+    # none.
     narrow = rows.narrow
     z = rows.z
     value = np.where(narrow, (z + shift) / precision, 0.0)
@@ -154,7 +162,9 @@ def _log_likelihood(intervals: FloatArray, weight: FloatArray, at: FloatArray) -
     bend_high = -rows.upper * at_high - at_high**2
     both = at_low * at_high
     pp = np.where(
-        narrow, -(value**2) - 1 / precision**2, bend_high * high**2 + 2 * both * high * low + bend_low * low**2
+        narrow,
+        -(value**2) - 1 / precision**2,
+        bend_high * high**2 + 2 * both * high * low + bend_low * low**2,
     )
     ps = np.where(narrow, value, -(bend_high * high + both * (high + low) + bend_low * low))
     ss = np.where(narrow, -1.0, bend_high + 2 * both + bend_low)

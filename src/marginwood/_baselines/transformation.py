@@ -1,8 +1,9 @@
 """Transformation trees: every node holds a normal distribution of the target, fitted to intervals.
 
-The *scores* of a node's rows (see `normal`) tell which way each row would move the node's mean. A feature that
-goes with the scores is one to split on: features are compared by tests of association, of which the significance also
-says when to stop. Tests and their distribution follow conditional inference trees.
+The *scores* of a node's rows (see `normal`) tell which way each row would move the node's mean. A
+feature that goes with the scores is one to split on: features are compared by tests of association,
+of which the significance also says when to stop. Tests and their distribution follow conditional
+inference trees.
 """
 
 from __future__ import annotations
@@ -47,16 +48,18 @@ class _Grown(NamedTuple):
 class TransformationTree(TreeReader, BaseEstimator):
     """Tree whose nodes hold normal distributions, split by tests of association.
 
-    The normal distribution of a node is fitted by maximum likelihood to its intervals. Each feature is tested for
-    association with the derivatives of the rows' log-likelihoods in the mean: the linear statistic
-    ``sum_i x_i score_i`` is standardised by its mean and variance over all permutations of the rows, and compared with
-    the normal distribution. The feature of least p-value is split where the two sides' scores differ most. A node
-    whose least p-value, times the number of features, exceeds `significance` is a leaf.
+    The normal distribution of a node is fitted by maximum likelihood to its intervals. Each feature
+    is tested for association with the derivatives of the rows' log-likelihoods in the mean: the
+    linear statistic ``sum_i x_i score_i`` is standardised by its mean and variance over all
+    permutations of the rows, and compared with the normal distribution. The feature of least
+    p-value is split where the two sides' scores differ most. A node whose least p-value, times the
+    number of features, exceeds `significance` is a leaf.
 
     Parameters
     ----------
     significance : float, default=0.05
-        Level of significance of a split, after adjustment for the number of features. 1 lets the tree grow on.
+        Level of significance of a split, after adjustment for the number of features. 1 lets the
+        tree grow on.
     max_depth : int, default=None
         Depth of the tree; None for no bound.
     min_samples_split : int or float, default=20
@@ -67,8 +70,8 @@ class TransformationTree(TreeReader, BaseEstimator):
     Attributes
     ----------
     tree_ : IntervalTree
-        The node table. `impurity` is the negative log-likelihood of a node's distribution, for targets in units of
-        their largest distance from the median limit.
+        The node table. `impurity` is the negative log-likelihood of a node's distribution, for
+        targets in units of their largest distance from the median limit.
     p_values_ : ndarray of shape (node_count,)
         Adjusted p-value of the split of every node; NaN for a leaf.
     n_features_in_ : int
@@ -78,12 +81,14 @@ class TransformationTree(TreeReader, BaseEstimator):
 
     Notes
     -----
-    The prediction of a node is the median of its distribution, but never beyond the node's finite limits. A node
-    whose rows are all satisfied by some constant is a leaf: it predicts the middle of these constants or, if
-    all its rows are censored on one side, the least extreme of them, which is a limit.
+    The prediction of a node is the median of its distribution, but never beyond the node's finite
+    limits. A node whose rows are all satisfied by some constant is a leaf: it predicts the middle
+    of these constants or, if all its rows are censored on one side, the least extreme of them,
+    which is a limit.
 
-    Features may hold NaN, which a test leaves out and a split sends to the side that makes it more significant, and
-    infinities, which tests take for the largest finite values. Sample weights count as repeated rows.
+    Features may hold NaN, which a test leaves out and a split sends to the side that makes it more
+    significant, and infinities, which tests take for the largest finite values. Sample weights
+    count as repeated rows.
 
     References
     ----------
@@ -146,7 +151,9 @@ class TransformationTree(TreeReader, BaseEstimator):
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
         ).checked()
-        return _grow(rows, rules.options(len(rows.X), rows.X.shape[1], rows.weight.sum()), significance)
+        return _grow(
+            rows, rules.options(len(rows.X), rows.X.shape[1], rows.weight.sum()), significance
+        )
 
     @staticmethod
     def _prepare(rows: Rows) -> Rows:
@@ -194,12 +201,19 @@ def _grow(data: Rows, options: Options, significance: float) -> _Grown:
         here = data.take(rows)
         node, scores = _node_model(here)
         split = None
-        if scores is not None and depth < options.max_depth and len(rows) >= options.min_samples_split:
+        if (
+            scores is not None
+            and depth < options.max_depth
+            and len(rows) >= options.min_samples_split
+        ):
             split = find_split(here, bounded[rows], scores, options.min_samples_leaf)
         if split is not None and split.p_value <= significance:
             x = here.X[:, split.feature]
             goes_left = np.where(np.isnan(x), split.missing_go_to_left, x <= split.threshold)
-            node |= split._asdict() | {"children_left": len(places), "children_right": len(places) + 1}
+            node |= split._asdict() | {
+                "children_left": len(places),
+                "children_right": len(places) + 1,
+            }
             places += [(rows[goes_left], depth + 1), (rows[~goes_left], depth + 1)]
         table.append(node)
     nodes = np.zeros(len(table), NODE_DTYPE)
@@ -207,7 +221,9 @@ def _grow(data: Rows, options: Options, significance: float) -> _Grown:
         nodes[name] = [node[name] for node in table]
     nodes["value"] = centre + scale * nodes["value"]
     nodes["value_low"] = nodes["value_high"] = nodes["value"]
-    return _Grown(IntervalTree(nodes, find_missing(data.X)), np.array([node["p_value"] for node in table]))
+    return _Grown(
+        IntervalTree(nodes, find_missing(data.X)), np.array([node["p_value"] for node in table])
+    )
 
 
 def _node_model(rows: Rows) -> tuple[dict[str, Any], FloatArray | None]:
@@ -230,5 +246,8 @@ def _node_model(rows: Rows) -> tuple[dict[str, Any], FloatArray | None]:
     limits = rows.intervals[np.isfinite(rows.intervals)]
     # Densities of un-censored rows have a unit, probabilities of intervals have none.
     impurity = rows.weight[lower == upper].sum() * np.log(scale) - fit.log_likelihood
-    leaf |= {"value": np.clip(centre + scale * fit.mean, limits.min(), limits.max()), "impurity": impurity}
+    leaf |= {
+        "value": np.clip(centre + scale * fit.mean, limits.min(), limits.max()),
+        "impurity": impurity,
+    }
     return leaf, location_scores(intervals, fit.mean, fit.scale)

@@ -1,7 +1,8 @@
 """Compare tree, forest, boosting, linear model, XGBoost and constant on your data by cross-validation.
 
-Each model is tuned on the training folds, as by marginwood tune. If the data are a folder with a folds.csv, these are
-the folds. --groups are kept whole in all other folds, those of tuning included. Prints a table and saves a picture.
+Each model is tuned on the training folds, as by marginwood tune. If the data are a folder with a
+folds.csv, these are the folds. --groups are kept whole in all other folds, those of tuning
+included. Prints a table and saves a picture.
 
 Example:
   marginwood benchmark train.csv --lower low --upper high --cv 5 --out benchmark.png
@@ -74,9 +75,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=list(MODELS),
         help="what to compare (default: all but mixtures)",
     )
-    parser.add_argument("--cv", metavar="N", type=count, help="number of folds (default: folds.csv, or 5)")
-    parser.add_argument("--out", metavar="FILE", default="benchmark.png", help="picture (default: benchmark.png)")
-    parser.add_argument("--n-jobs", metavar="N", type=jobs, help="number of threads, -1 for one per processor")
+    parser.add_argument(
+        "--cv", metavar="N", type=count, help="number of folds (default: folds.csv, or 5)"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", default="benchmark.png", help="picture (default: benchmark.png)"
+    )
+    parser.add_argument(
+        "--n-jobs", metavar="N", type=jobs, help="number of threads, -1 for one per processor"
+    )
     add_target(parser)
     add_features(parser)
     add_categories(parser)
@@ -110,7 +117,10 @@ def _splits(data: Data, n_folds: int | None) -> list[Any]:
         numbers = np.unique(data.folds)
         if len(numbers) < 2:
             raise DataError(f"{data.source}: folds.csv has a single fold")
-        return [(np.flatnonzero(data.folds != fold), np.flatnonzero(data.folds == fold)) for fold in numbers]
+        return [
+            (np.flatnonzero(data.folds != fold), np.flatnonzero(data.folds == fold))
+            for fold in numbers
+        ]
     rows = np.empty((len(data.y), 0))
     if data.groups is None:
         return list(CensoringStratifiedKFold(n_folds or N_FOLDS).split(rows, data.y))
@@ -123,13 +133,17 @@ def _models(data: Data, chosen: list[str] | None) -> list[str]:
     models = chosen or available_models()
     columns = [data.names[idx] for idx in categorical_columns(data.X)]
     # A constant never looks at the features.
-    numbers = [name for name in models if name != "constant" and not takes_categories(make_tuned(name, {}))]
+    numbers = [
+        name for name in models if name != "constant" and not takes_categories(make_tuned(name, {}))
+    ]
     refused = numbers if columns else []
     if not refused:
         return models
     reason = f"{', '.join(refused)} cannot use categories ({', '.join(columns)})"
     if chosen:
-        raise DataError(f"{data.source}: {reason}; leave {refused[0]} out of --models, or columns out by --drop")
+        raise DataError(
+            f"{data.source}: {reason}; leave {refused[0]} out of --models, or columns out by --drop"
+        )
     log.warning("%s: %s; left out", data.source, reason)
     return [name for name in models if name not in refused]
 
@@ -149,7 +163,9 @@ def _score(name: str, data: Data, splits: list[Any], n_jobs: int | None) -> Floa
         seconds = time.perf_counter() - start
         prediction = model.predict(_safe_indexing(X, test))
         weight = None if data.weight is None else data.weight[test]
-        errors = [metric(data.y[test], prediction, sample_weight=weight) for metric in METRICS.values()]
+        errors = [
+            metric(data.y[test], prediction, sample_weight=weight) for metric in METRICS.values()
+        ]
         scores[fold] = [*errors, seconds]
         log.info("%s: fold %d of %d, MSE %.4g", name, fold + 1, len(splits), scores[fold, 0])
     return scores
@@ -159,7 +175,9 @@ def _group_folds(source: str, groups: Any) -> GroupKFold:
     """Folds that keep groups whole, as many as there can be."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:
-        raise DataError(f"{source}: --groups: expected at least two groups in the rows to split, got one")
+        raise DataError(
+            f"{source}: --groups: expected at least two groups in the rows to split, got one"
+        )
     return GroupKFold(min(N_FOLDS, n_groups))
 
 

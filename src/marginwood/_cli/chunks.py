@@ -51,7 +51,9 @@ class ChunkedFile:
             )
         self.target = named_target(args)
         if not columns_of(self.target):
-            raise UsageError("name the target's columns: --lower COL --upper COL, or --time COL --event COL")
+            raise UsageError(
+                "name the target's columns: --lower COL --upper COL, or --time COL --event COL"
+            )
         self.weight = args.weight
         self.source = args.data
         self._n_chunk = args.chunk_rows
@@ -104,7 +106,9 @@ def fit_chunks(model: Any, args: argparse.Namespace) -> tuple[Any, dict[str, Any
     """Train a model on a file, chunk by chunk; returns it and the notes of its file."""
     file = ChunkedFile(args)
     if not hasattr(model, "fit_chunks"):
-        raise UsageError("--chunk-rows goes with --model xgb alone: what is put around a model needs all rows at once")
+        raise UsageError(
+            "--chunk-rows goes with --model xgb alone: what is put around a model needs all rows at once"
+        )
     model.fit_chunks(file.chunks)
     kinds = name_kinds(file.kinds)
     log.info("%s: %d rows (%s), %d features", file.source, file.n_rows, kinds, len(file.names))
@@ -118,7 +122,9 @@ def _scan(path: str) -> tuple[Any, list[str], int]:
         raise UsageError(f"--chunk-rows: expected a Parquet file, got {path}")
     with Path(path).open("rb") as file:
         if file.read(len(PARQUET)) != PARQUET:
-            raise DataError(f"{path}: --chunk-rows expected a Parquet file; convert it, or leave the option out")
+            raise DataError(
+                f"{path}: --chunk-rows expected a Parquet file; convert it, or leave the option out"
+            )
     try:
         frame = pl.scan_parquet(path)
         columns = [name.strip() for name in frame.collect_schema().names()]

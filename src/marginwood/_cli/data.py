@@ -1,6 +1,7 @@
 """Features and targets from the files that the user names: one table, or a folder of them.
 
-The folder is the layout of `datasets.load_folder`: ``features.csv``, ``targets.csv`` and perhaps ``folds.csv``.
+The folder is the layout of `datasets.load_folder`: ``features.csv``, ``targets.csv`` and perhaps
+``folds.csv``.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ TARGET_HINTS = {
     "upper": MEASURED_HINT,
     "event": "; --event expects 1 or true (event at that time) and 0 or false (later)",
 }
-TEXT_HINT = "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
+TEXT_HINT = (
+    "; train without it (--drop {0!r}), or turn it into numbers (one column of 0 and 1 per value)"
+)
 
 FEWEST_IDS = 10  # different texts, before a column looks like an id
 
@@ -115,40 +118,65 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--lower", metavar="COL", help="column of lower ends")
     group.add_argument("--upper", metavar="COL", help="column of upper ends")
     group.add_argument(
-        "--closed", choices=tuple(SIDES), help="with --lower and --upper: the ends that belong to intervals (right)"
+        "--closed",
+        choices=tuple(SIDES),
+        help="with --lower and --upper: the ends that belong to intervals (right)",
     )
     group.add_argument("--time", metavar="COL", help="column of times, with --event")
-    group.add_argument("--event", metavar="COL", help="column of 1 (event at that time) and 0 (later)")
     group.add_argument(
-        "--value", metavar="COL", help="column of measurements: 1.2, <1, <=1, >50, >=50, ND (not detected)"
+        "--event", metavar="COL", help="column of 1 (event at that time) and 0 (later)"
     )
     group.add_argument(
-        "--nondetect", metavar="COL", help="with --value: column of 1 where the value is only an upper limit, else 0"
+        "--value",
+        metavar="COL",
+        help="column of measurements: 1.2, <1, <=1, >50, >=50, ND (not detected)",
     )
     group.add_argument(
-        "--lower-limit", metavar="N|COL", help="with --value: number or column; at or below it nothing is detected"
+        "--nondetect",
+        metavar="COL",
+        help="with --value: column of 1 where the value is only an upper limit, else 0",
     )
-    group.add_argument("--upper-limit", metavar="N|COL", help="with --value: number or column; values end there")
+    group.add_argument(
+        "--lower-limit",
+        metavar="N|COL",
+        help="with --value: number or column; at or below it nothing is detected",
+    )
+    group.add_argument(
+        "--upper-limit", metavar="N|COL", help="with --value: number or column; values end there"
+    )
 
 
 def add_features(parser: argparse.ArgumentParser) -> None:
     """Options that choose the columns to learn from."""
     group = parser.add_argument_group("features", "By default all columns that are not the target.")
-    group.add_argument("--features", metavar="COL", nargs="+", action="extend", help="columns to learn from")
-    group.add_argument("--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns to leave out")
+    group.add_argument(
+        "--features", metavar="COL", nargs="+", action="extend", help="columns to learn from"
+    )
+    group.add_argument(
+        "--drop", metavar="COL", nargs="+", action="extend", default=[], help="columns to leave out"
+    )
 
 
 def add_rows(parser: argparse.ArgumentParser) -> None:
     """Options that name columns about rows: weights, groups and what is kept."""
     group = parser.add_argument_group("rows")
-    group.add_argument("--weight", metavar="COL", help="column of weights: a row of weight 2 counts as two rows")
-    group.add_argument("--groups", metavar="COL", help="column of groups, such as sites; folds keep them whole")
+    group.add_argument(
+        "--weight", metavar="COL", help="column of weights: a row of weight 2 counts as two rows"
+    )
+    group.add_argument(
+        "--groups", metavar="COL", help="column of groups, such as sites; folds keep them whole"
+    )
 
 
 def add_keep(parser: argparse.ArgumentParser, where: str) -> None:
     """The option that carries columns along."""
     parser.add_argument(
-        "--keep", metavar="COL", nargs="+", action="extend", default=[], help=f"columns, such as an id, to {where}"
+        "--keep",
+        metavar="COL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help=f"columns, such as an id, to {where}",
     )
 
 
@@ -165,7 +193,9 @@ def add_categories(parser: argparse.ArgumentParser) -> None:
 
 def named_target(args: argparse.Namespace) -> dict[str, str]:
     """The target options that were given; raises unless they make up one way to name a target."""
-    given = {name: getattr(args, name) for name in (*COLUMN_OPTIONS, "closed") if getattr(args, name)}
+    given = {
+        name: getattr(args, name) for name in (*COLUMN_OPTIONS, "closed") if getattr(args, name)
+    }
     events = given.keys() & {"time", "event"}
     measured = given.keys() & set(MEASURED_OPTIONS)
     if "closed" in given and (events or measured):
@@ -173,11 +203,15 @@ def named_target(args: argparse.Namespace) -> dict[str, str]:
     if events and (len(events) == 1 or len(given) > 2):
         raise UsageError("--time and --event go together, and with no other option of the target")
     if measured and ("value" not in given or len(measured) < len(given)):
-        raise UsageError("--nondetect, --lower-limit and --upper-limit go with --value, and --value with nothing else")
+        raise UsageError(
+            "--nondetect, --lower-limit and --upper-limit go with --value, and --value with nothing else"
+        )
     return given
 
 
-def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[str, str] | None = None) -> Data:
+def read_data(
+    args: argparse.Namespace, model: Any = None, default_target: dict[str, str] | None = None
+) -> Data:
     """Read features and target as the options say; for a model that takes text, the features as a frame."""
     target = named_target(args)
     if not columns_of(target):
@@ -193,7 +227,9 @@ def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[
                 )
             target |= dict(zip(("lower", "upper"), targets.names, strict=True))
         if len(features) != len(targets):
-            raise DataError(f"{folder}: {len(features)} rows in {FEATURES}, {len(targets)} in {TARGETS}")
+            raise DataError(
+                f"{folder}: {len(features)} rows in {FEATURES}, {len(targets)} in {TARGETS}"
+            )
         if (folder / FOLDS).exists():
             folds = _read_folds(folder, len(features))
     elif not columns_of(target):
@@ -208,14 +244,32 @@ def read_data(args: argparse.Namespace, model: Any = None, default_target: dict[
     weight = features.numbers([args.weight]).ravel() if getattr(args, "weight", None) else None
     groups = features.codes(args.groups) if getattr(args, "groups", None) else None
     others = {getattr(args, option, None) for option in ("weight", "groups")}
-    names = feature_names(args, features, columns_of(target) | others if features is targets else others)
+    names = feature_names(
+        args, features, columns_of(target) | others if features is targets else others
+    )
     X = read_features(features, names, model, getattr(args, "categories", None))
-    log.info("%s: %d rows (%s), %d features", features.source, len(X), name_kinds(count_kinds(y)), len(names))
+    log.info(
+        "%s: %d rows (%s), %d features",
+        features.source,
+        len(X),
+        name_kinds(count_kinds(y)),
+        len(names),
+    )
     swap = find_swap(y)
     if swap is not None and "value" not in target:
         log.warning("warning: %s: are lower and upper swapped?", swap)
     _warn_of_open_side(y, target)
-    return Data(args.data, names, X, y, target, folds, weight, groups, _row_names(features, getattr(args, "keep", [])))
+    return Data(
+        args.data,
+        names,
+        X,
+        y,
+        target,
+        folds,
+        weight,
+        groups,
+        _row_names(features, getattr(args, "keep", [])),
+    )
 
 
 def columns_of(target: dict[str, str]) -> set[str | None]:
@@ -228,20 +282,32 @@ def _warn_of_open_side(y: FloatArray, target: dict[str, str]) -> None:
     kinds = count_kinds(y).keys() - {"uninformative"}
     if kinds not in ({"left"}, {"right"}):
         return
-    side, size, other = ("above", "large", "upper") if kinds == {"right"} else ("below", "small", "lower")
+    side, size, other = (
+        ("above", "large", "upper") if kinds == {"right"} else ("below", "small", "lower")
+    )
     is_forgotten = other not in target and not target.keys() & {"time", "value"}
-    advice = f"; --{other} names the other ends, and --value a column of measurements" if is_forgotten else ""
-    log.warning("warning: all rows are open %s, so that any %s number satisfies them%s", side, size, advice)
+    advice = (
+        f"; --{other} names the other ends, and --value a column of measurements"
+        if is_forgotten
+        else ""
+    )
+    log.warning(
+        "warning: all rows are open %s, so that any %s number satisfies them%s", side, size, advice
+    )
 
 
 def read_data_for(args: argparse.Namespace, model: Any, header: dict[str, Any]) -> Data:
     """Read the features of a saved model, and the target that the options or its file name."""
     args.features = header["feature_names"]
     args.drop = []
-    return read_data(args, model if args.features is not None else None, header["notes"].get("target"))
+    return read_data(
+        args, model if args.features is not None else None, header["notes"].get("target")
+    )
 
 
-def read_features(table: Table, names: list[str], model: Any, chosen: list[str] | None = None) -> Any:
+def read_features(
+    table: Table, names: list[str], model: Any, chosen: list[str] | None = None
+) -> Any:
     """Columns as a model takes them: numbers, or a frame if it knows categories or encodes text inside.
 
     Of a model that is not fitted yet, the categories are the chosen columns, or those of text.
@@ -255,7 +321,11 @@ def read_features(table: Table, names: list[str], model: Any, chosen: list[str] 
     elif hasattr(model, "categories_"):
         known = dict(zip(names, model.categories_ or [None] * len(names), strict=True))
         # Labels that are all numbers were numbers in the training data, too.
-        categories = [name for name, labels in known.items() if any(isinstance(label, str) for label in labels or [])]
+        categories = [
+            name
+            for name, labels in known.items()
+            if any(isinstance(label, str) for label in labels or [])
+        ]
     else:
         categories = table.text_columns(names) if knows_categories else []
     return table.labelled(names, categories) if categories else table.numbers(names, TEXT_HINT)
@@ -264,10 +334,14 @@ def read_features(table: Table, names: list[str], model: Any, chosen: list[str] 
 def takes_categories(model: Any) -> bool:
     """Whether a model, or one inside it, takes categories."""
     parts = (model, *model.get_params().values())
-    return any(hasattr(part, "categorical_features") or isinstance(part, FiniteMixin) for part in parts)
+    return any(
+        hasattr(part, "categorical_features") or isinstance(part, FiniteMixin) for part in parts
+    )
 
 
-def choose_categories(table: Table, names: list[str], knows_categories: bool, chosen: list[str] | None) -> list[str]:
+def choose_categories(
+    table: Table, names: list[str], knows_categories: bool, chosen: list[str] | None
+) -> list[str]:
     """The columns that a model is to take as categories: the chosen ones, or those of text."""
     if chosen is None:
         found = table.text_columns(names) if knows_categories else []
@@ -290,7 +364,12 @@ def _warn_of_ids(table: Table, categories: list[str]) -> None:
         cells = table.frame.to_series(table.places[name]).drop_nulls()
         if len(cells) >= FEWEST_IDS and cells.n_unique() == len(cells):
             advice = f"leave it out by --drop {name!r}"
-            log.warning("warning: %s: column %r differs in every row, as an id does; %s", table.source, name, advice)
+            log.warning(
+                "warning: %s: column %r differs in every row, as an id does; %s",
+                table.source,
+                name,
+                advice,
+            )
 
 
 def open_features(path: str) -> Table:
@@ -302,14 +381,18 @@ def open_features(path: str) -> Table:
 
 def _read_folder(folder: Path, name: str) -> Table:
     if not (folder / name).exists():
-        raise DataError(f"{folder}: a folder without {name}; name a file, or a folder of {FEATURES} and {TARGETS}")
+        raise DataError(
+            f"{folder}: a folder without {name}; name a file, or a folder of {FEATURES} and {TARGETS}"
+        )
     return read_table(str(folder / name))
 
 
 def _read_folds(folder: Path, n_rows: int) -> IntArray:
     table = read_table(str(folder / FOLDS))
     if len(table) != n_rows:
-        raise DataError(f"{table.source}: expected {n_rows} whole numbers, one per row; got {len(table)} rows")
+        raise DataError(
+            f"{table.source}: expected {n_rows} whole numbers, one per row; got {len(table)} rows"
+        )
     return check_folds(table.numbers(table.names[:1]), table.source)
 
 
@@ -324,7 +407,9 @@ def read_target(table: Table, target: dict[str, str]) -> FloatArray:
         }
         if "time" in columns:
             return from_events(columns["time"], columns["event"])
-        return make_intervals(columns.get("lower"), columns.get("upper"), closed=target.get("closed", "right"))
+        return make_intervals(
+            columns.get("lower"), columns.get("upper"), closed=target.get("closed", "right")
+        )
     except ValueError as error:
         if isinstance(error, DataError | UsageError):
             raise
@@ -355,7 +440,9 @@ def _read_limit(table: Table, name: str, text: str) -> float | FloatArray:
         return float(text)
     except ValueError:
         flag = f"--{name.replace('_', '-')}"
-        raise UsageError(f"{flag}: expected a number or a column; {table.source} has no column {text!r}") from None
+        raise UsageError(
+            f"{flag}: expected a number or a column; {table.source} has no column {text!r}"
+        ) from None
 
 
 def count_kinds(y: FloatArray) -> dict[str, int]:
@@ -366,14 +453,19 @@ def count_kinds(y: FloatArray) -> dict[str, int]:
 
 def name_kinds(counts: dict[str, int]) -> str:
     """These numbers in words."""
-    return ", ".join(f"{n_rows} {kind.replace('uncensored', 'un-censored')}" for kind, n_rows in counts.items())
+    return ", ".join(
+        f"{n_rows} {kind.replace('uncensored', 'un-censored')}" for kind, n_rows in counts.items()
+    )
 
 
 def _row_names(table: Table, columns: list[str]) -> list[str] | None:
     """What the rows are called by columns that are kept."""
     if not columns:
         return None
-    cells = [["" if cell is None else str(cell) for cell in column] for column in table.kept(columns).values()]
+    cells = [
+        ["" if cell is None else str(cell) for cell in column]
+        for column in table.kept(columns).values()
+    ]
     return [", ".join(row) for row in zip(*cells, strict=True)]
 
 
@@ -391,7 +483,9 @@ def feature_names(args: argparse.Namespace, table: Table, target: Any) -> list[s
         column = getattr(args, option, None)
         if column in target and column in chosen:
             flag = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{flag}: expected a column that is no feature of the model, got {column!r}")
+            raise UsageError(
+                f"{flag}: expected a column that is no feature of the model, got {column!r}"
+            )
     names = [name for name in chosen if name not in args.drop]
     if not names:
         raise DataError(f"{table.source}: no columns are left to learn from")

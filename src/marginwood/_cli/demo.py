@@ -38,7 +38,9 @@ STEPS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("--out", metavar="FILE", default="demo.png", help="picture (default: demo.png)")
+    parser.add_argument(
+        "--out", metavar="FILE", default="demo.png", help="picture (default: demo.png)"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -47,7 +49,10 @@ def run(args: argparse.Namespace) -> None:
     with TemporaryDirectory(prefix="marginwood-demo-") as folder, contextlib.chdir(folder):
         for seed, name in enumerate(("train.csv", "test.csv")):
             X, y = make_sine(random_state=seed)
-            columns = {f"x{idx}": X[:, idx] for idx in range(X.shape[1])} | {"lower": y[:, 0], "upper": y[:, 1]}
+            columns = {f"x{idx}": X[:, idx] for idx in range(X.shape[1])} | {
+                "lower": y[:, 0],
+                "upper": y[:, 1],
+            }
             write_table(name, columns)
         for module, command in STEPS:
             print(f"\n$ marginwood {command}", flush=True)
@@ -69,8 +74,22 @@ def _draw(tree: Any, X: FloatArray, y: FloatArray) -> bytes:
     axes = plot_intervals(y, x=X[:, 0], ax=figure.subplots())
     grid = np.tile(np.median(X, axis=0), (2000, 1))
     grid[:, 0] = np.linspace(0, 10, len(grid))
-    axes.plot(grid[:, 0], np.sin(grid[:, 0]), color=SIGNAL, linewidth=1.2, linestyle="--", label="signal: sin(x)")
-    axes.plot(grid[:, 0], tree.predict(grid), color=TREE, linewidth=2.4, label="tree", drawstyle="steps-mid")
+    axes.plot(
+        grid[:, 0],
+        np.sin(grid[:, 0]),
+        color=SIGNAL,
+        linewidth=1.2,
+        linestyle="--",
+        label="signal: sin(x)",
+    )
+    axes.plot(
+        grid[:, 0],
+        tree.predict(grid),
+        color=TREE,
+        linewidth=2.4,
+        label="tree",
+        drawstyle="steps-mid",
+    )
     axes.set(xlim=(-0.1, 10.1), xlabel="first feature (the other 19 at their medians for the tree)")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title("Intervals to learn from and the tree learned", loc="left", fontsize=11)

@@ -10,7 +10,8 @@ OPTIONS = {
     "sample_weight": "--weight",
     "categorical_features": "--categories",
 }
-# Not a part of a longer word, nor a name in quotes or before a value, which may be a column of the user's.
+# Not a part of a longer word, nor a name in quotes or before a value, which may be a column of the
+# user's.
 NAMES = re.compile(rf"(?<![\w'\"-])({'|'.join(map(re.escape, OPTIONS))})(?![\w'\"=])")
 
 

@@ -1,12 +1,13 @@
 """Score a model on data whose intervals are known, beside the best constant for these data.
 
-Errors are distances from predictions to intervals, 0 inside. D2 is the share of the constant's squared error that
-the model saves. The concordance index is the share of pairs of rows that are predicted in the right order, the AUC
-that of the target-interval ROC. A model that predicts distributions is scored by them, too, beside the estimate of
-Turnbull (of Kaplan and Meier, if rows are right-censored) for these data: of log loss, CRPS and integrated Brier score,
-less is better, and a small p-value of D-calibration says that probabilities are wrong. Of a model that predicts ranges
-it is said how many intervals they contain and meet. The target's columns are those of the training data, unless others
-are named.
+Errors are distances from predictions to intervals, 0 inside. D2 is the share of the constant's
+squared error that the model saves. The concordance index is the share of pairs of rows that are
+predicted in the right order, the AUC that of the target-interval ROC. A model that predicts
+distributions is scored by them, too, beside the estimate of Turnbull (of Kaplan and Meier, if rows
+are right-censored) for these data: of log loss, CRPS and integrated Brier score, less is better,
+and a small p-value of D-calibration says that probabilities are wrong. Of a model that predicts
+ranges it is said how many intervals they contain and meet. The target's columns are those of the
+training data, unless others are named.
 
 Example:
   marginwood evaluate tree.mw test.csv
@@ -39,11 +40,15 @@ def run(args: argparse.Namespace) -> None:
     fitted = read(model)
     prediction = model.predict(data.X)
     print(error_table(data.y, prediction, sample_weight=data.weight))
-    distribution = fitted.predict("distribution", data.X) if fitted.predicts("distribution") else None
+    distribution = (
+        fitted.predict("distribution", data.X) if fitted.predicts("distribution") else None
+    )
     print("", *score_lines(summarise(data.y, prediction, distribution)), sep="\n")
     if fitted.predicts("interval"):
         coverage = interval_coverage(data.y, fitted.predict("interval", data.X))
-        print(f"\nranges contain {coverage.contain_rate:.1%} of the intervals, and meet {coverage.meet_rate:.1%}")
+        print(
+            f"\nranges contain {coverage.contain_rate:.1%} of the intervals, and meet {coverage.meet_rate:.1%}"
+        )
 
 
 def score_lines(scores: list[Score]) -> Iterator[str]:

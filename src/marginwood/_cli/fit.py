@@ -1,9 +1,9 @@
 """Train a model with given parameters and save it.
 
 Example:
-  marginwood fit train.csv --lower low --upper high --margin 0.5 --out tree.mw
-  marginwood fit patients.csv --time days --event died --drop id --model forest --out forest.mw
-  marginwood fit large.parquet --lower low --upper high --model xgb --chunk-rows 1000000 --out model.mw
+  marginwood fit train.csv --lower low --upper high --margin 0.5 --out tree.mw marginwood fit
+  patients.csv --time days --event died --drop id --model forest --out forest.mw marginwood fit
+  large.parquet --lower low --upper high --model xgb --chunk-rows 1000000 --out model.mw
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from typing import Any
 from sklearn.model_selection import GroupKFold
 
 from marginwood._cli.chunks import add_chunks, fit_chunks
-from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.data import (
+    add_categories,
+    add_data,
+    add_features,
+    add_rows,
+    add_target,
+    read_data,
+)
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import (
     N_FOLDS,
@@ -54,9 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Read, train, save."""
     if args.groups and not (args.distribution or args.ranges):
-        raise UsageError("--groups matter to folds: use them with --distribution or --ranges, or with marginwood tune")
+        raise UsageError(
+            "--groups matter to folds: use them with --distribution or --ranges, or with marginwood tune"
+        )
     cv = GroupKFold(N_FOLDS) if args.groups else N_FOLDS
-    model = wrap(make_model(args.model, given_options(args), verbose=inner_verbosity(args)), args, cv)
+    model = wrap(
+        make_model(args.model, given_options(args), verbose=inner_verbosity(args)), args, cv
+    )
     check_place(args.out)
     if args.chunk_rows is not None:
         model, notes = fit_chunks(model, args)
@@ -65,10 +76,17 @@ def run(args: argparse.Namespace) -> None:
         return
     data = read_data(args, model)
     check_groups(args, data.groups, N_FOLDS)
-    model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
+    model = fit_model(
+        model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups
+    )
     save(model, args.out, notes=data.notes())
     score = model.score(data.X, data.y, sample_weight=data.weight)
-    log.info("%s: saved, D2 on the training data %.3f%s", args.out, score, MEDIANS if predicts_medians(model) else "")
+    log.info(
+        "%s: saved, D2 on the training data %.3f%s",
+        args.out,
+        score,
+        MEDIANS if predicts_medians(model) else "",
+    )
 
 
 def predicts_medians(model: Any) -> bool:

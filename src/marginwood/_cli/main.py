@@ -14,7 +14,18 @@ import warnings
 from types import ModuleType
 from typing import NoReturn
 
-from marginwood._cli import benchmark, demo, evaluate, fit, plot, predict, report, show, tune, warmup
+from marginwood._cli import (
+    benchmark,
+    demo,
+    evaluate,
+    fit,
+    plot,
+    predict,
+    report,
+    show,
+    tune,
+    warmup,
+)
 from marginwood._cli.errors import DataError, UsageError, with_options
 from marginwood._support.text import printable
 from marginwood._version import __version__
@@ -126,7 +137,8 @@ def _describe(error: Exception) -> str:
 def _open_streams() -> None:
     """Open what the caller has closed (``>&-``), or files would get the numbers of the streams and what they print.
 
-    Nothing can be read from stdin and nothing can be written to stdout, which is an error; messages are lost.
+    Nothing can be read from stdin and nothing can be written to stdout, which is an error; messages
+    are lost.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))

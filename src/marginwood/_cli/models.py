@@ -58,7 +58,8 @@ __all__ = [
 NEUTRAL = {"n_jobs", "random_state"}
 # What an estimator that tries several values calls the option of one value.
 PLURALS = {"loss": "losses", "margin": "margins", "alpha": "alphas"}
-# Most stages of a model that stops when rows held out get no better, and for how many stages it waits.
+# Most stages of a model that stops when rows held out get no better, and for how many stages it
+# waits.
 N_FOLDS = 5
 MOST_STAGES = 2000
 PATIENCE = 20
@@ -79,7 +80,9 @@ MODELS: dict[str, Model] = {
     "forest": Model(MaxMarginIntervalForest, MaxMarginIntervalForestCV),
     # A search over all losses and margins takes minutes where the others take seconds.
     "boosting": Model(
-        MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV, {"losses": "squared_hinge", "n_margins": 3}
+        MaxMarginIntervalBoosting,
+        MaxMarginIntervalBoostingCV,
+        {"losses": "squared_hinge", "n_margins": 3},
     ),
     "linear": Model(L1IntervalRegression, L1IntervalRegressionCV),
     "xgb": Model(
@@ -117,7 +120,9 @@ def _number(least: float, most: float = np.inf, *, above: bool = False) -> Calla
         if not least <= value <= most or np.isinf(value) or (above and value == least):
             sign = ">" if above else ">="
             upper = f" and <= {most:g}" if np.isfinite(most) else ""
-            raise argparse.ArgumentTypeError(f"expected a number {sign} {least:g}{upper}, got {text}")
+            raise argparse.ArgumentTypeError(
+                f"expected a number {sign} {least:g}{upper}, got {text}"
+            )
         return value
 
     return number
@@ -163,26 +168,42 @@ def jobs(text: str) -> int:
     """A number of threads: a whole number, -1 for all processors; more than there are would wait for each other."""
     value = int(text)
     if value == 0:
-        raise argparse.ArgumentTypeError("expected a number of threads, or -1 for one per processor, got 0")
+        raise argparse.ArgumentTypeError(
+            "expected a number of threads, or -1 for one per processor, got 0"
+        )
     return min(value, os.cpu_count() or 1)
 
 
 OPTIONS = {
     "margin": Option("--margin", _number(0), "how far inside its interval a prediction should lie"),
     "max_depth": Option("--max-depth", count, "depth of the trees"),
-    "min_samples_leaf": Option("--min-samples-leaf", count_or_share, "fewest rows of a leaf, or a share of all"),
-    "min_samples_split": Option("--min-samples-split", count_or_share, "fewest rows of a node that is split"),
+    "min_samples_leaf": Option(
+        "--min-samples-leaf", count_or_share, "fewest rows of a leaf, or a share of all"
+    ),
+    "min_samples_split": Option(
+        "--min-samples-split", count_or_share, "fewest rows of a node that is split"
+    ),
     "max_leaf_nodes": Option("--max-leaf-nodes", count, "most leaves of a tree"),
-    "max_features": Option("--max-features", features_to_try, "features tried per node: a count, a share, sqrt, log2"),
+    "max_features": Option(
+        "--max-features", features_to_try, "features tried per node: a count, a share, sqrt, log2"
+    ),
     "ccp_alpha": Option("--ccp-alpha", _number(0), "cost of a leaf in pruning"),
-    "n_estimators": Option("--n-estimators", count, "number of trees of a forest, or of stages of boosting and xgb"),
-    "learning_rate": Option("--learning-rate", _number(0, above=True), "factor of each stage of boosting"),
-    "subsample": Option("--subsample", _number(0, 1, above=True), "share of the rows that each stage draws"),
+    "n_estimators": Option(
+        "--n-estimators", count, "number of trees of a forest, or of stages of boosting and xgb"
+    ),
+    "learning_rate": Option(
+        "--learning-rate", _number(0, above=True), "factor of each stage of boosting"
+    ),
+    "subsample": Option(
+        "--subsample", _number(0, 1, above=True), "share of the rows that each stage draws"
+    ),
     "alpha": Option("--alpha", _number(0, above=True), "L1 penalty of the linear model"),
     "max_bin": Option("--max-bin", count, "bins of a feature, for xgb (default: 256)"),
     "device": Option("--device", str, "where XGBoost trains: cpu, or cuda for a GPU"),
     "time_limit": Option(
-        "--time-limit", _number(0, above=True), "seconds after which auto trains no further models (default: no limit)"
+        "--time-limit",
+        _number(0, above=True),
+        "seconds after which auto trains no further models (default: no limit)",
     ),
     "random_state": Option("--seed", seed, "seed of all random draws (default: 0)"),
     "n_jobs": Option("--n-jobs", jobs, "number of threads, -1 for one per processor (default: 1)"),
@@ -202,7 +223,9 @@ def add_wrappers(parser: argparse.ArgumentParser) -> None:
     """Options that put something around the model."""
     group = parser.add_argument_group("more than a number")
     group.add_argument(
-        "--log", action="store_true", help="learn the logarithm of the target; the target itself is predicted"
+        "--log",
+        action="store_true",
+        help="learn the logarithm of the target; the target itself is predicted",
     )
     group.add_argument(
         "--distribution",
@@ -228,9 +251,13 @@ def wrap(model: Any, args: argparse.Namespace, cv: Any) -> Any:
     if args.distribution and isinstance(model, DistributionalSuperLearner):
         raise UsageError("--distribution: --model curves learns distributions itself")
     if args.distribution:
-        model = DistributionalIntervalRegressor(model, cv=cv, n_jobs=args.n_jobs, verbose=int(not args.quiet))
+        model = DistributionalIntervalRegressor(
+            model, cv=cv, n_jobs=args.n_jobs, verbose=int(not args.quiet)
+        )
     if args.ranges:
-        is_forest = isinstance(model, MaxMarginIntervalForest)  # it has rows that its trees did not see
+        is_forest = isinstance(
+            model, MaxMarginIntervalForest
+        )  # it has rows that its trees did not see
         model = ConformalIntervalRegressor(
             model,
             mode=args.ranges,
@@ -250,7 +277,9 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def available_models() -> list[str]:
     """The models whose libraries are installed."""
-    return [name for name, model in MODELS.items() if name not in MIXTURES and find_spec(model.library)]
+    return [
+        name for name, model in MODELS.items() if name not in MIXTURES and find_spec(model.library)
+    ]
 
 
 def takes_folds(name: str) -> bool:
@@ -263,9 +292,13 @@ def check_groups(args: argparse.Namespace, groups: IntArray | None, n_folds: int
     """Raise if there are fewer groups than folds that keep them whole."""
     n_groups = n_folds if groups is None else len(np.unique(groups))
     if n_groups < n_folds:
-        advice = f"; --cv {n_groups} makes fewer folds" if hasattr(args, "cv") and n_groups > 1 else ""
+        advice = (
+            f"; --cv {n_groups} makes fewer folds" if hasattr(args, "cv") and n_groups > 1 else ""
+        )
         expected = f"at least {n_folds} groups, one per fold"
-        raise UsageError(f"--groups: expected {expected}, got {n_groups} in {args.groups!r}{advice}")
+        raise UsageError(
+            f"--groups: expected {expected}, got {n_groups} in {args.groups!r}{advice}"
+        )
 
 
 def make_model(name: str, options: dict[str, Any], **defaults: Any) -> Any:

@@ -1,8 +1,9 @@
 """Draw a model, with data or without, as PNG, SVG or PDF.
 
-Without data: tree (the default for a tree), importances, pruning (the path of subtrees) and search (errors by margin).
-With data: tree, with the intervals of every leaf; intervals (the default for other models), with predictions and, with
---range, predicted ranges; dependence and quantiles, over --feature; survival, of the first rows; roc and calibration.
+Without data: tree (the default for a tree), importances, pruning (the path of subtrees) and search
+(errors by margin). With data: tree, with the intervals of every leaf; intervals (the default for
+other models), with predictions and, with --range, predicted ranges; dependence and quantiles, over
+--feature; survival, of the first rows; roc and calibration.
 
 Example:
   marginwood plot tree.mw --out tree.svg
@@ -67,7 +68,9 @@ class Picture(NamedTuple):
         unknown = [name for name in names if name not in self.rows.names]
         if unknown or not names or (most is not None and len(names) > most):
             count = "one feature" if most == 1 else "features"
-            raise UsageError(f"--feature: expected {count} among {', '.join(self.rows.names[:20])}; got {names}")
+            raise UsageError(
+                f"--feature: expected {count} among {', '.join(self.rows.names[:20])}; got {names}"
+            )
         return [self.rows.names.index(name) for name in names]
 
     def number(self) -> int:
@@ -75,13 +78,17 @@ class Picture(NamedTuple):
         (place,) = self.features(most=1)
         if place in categorical_columns(self.rows.X):
             got = f"got {self.rows.names[place]!r}, which holds categories; --kind dependence draws those"
-            raise UsageError(f"--feature: --kind {self.args.kind} expected a column of numbers, {got}")
+            raise UsageError(
+                f"--feature: --kind {self.args.kind} expected a column of numbers, {got}"
+            )
         return place
 
     def needs(self, what: str) -> None:
         """Raise unless the model predicts distributions or the like."""
         if not self.fitted.predicts(what):
-            missing = f"{self.fitted.name} does not predict {'an' if what == 'interval' else 'a'} {what}"
+            missing = (
+                f"{self.fitted.name} does not predict {'an' if what == 'interval' else 'a'} {what}"
+            )
             raise UsageError(f"--kind {self.args.kind}: {missing}; {REMEDIES[what]}")
 
 
@@ -129,7 +136,9 @@ def _draw_quantiles(picture: Picture) -> Any:
 
 def _draw_calibration(picture: Picture) -> Any:
     picture.needs("distribution")
-    return plotting.plot_calibration(picture.rows.y, picture.fitted.predict("distribution", picture.rows.X))
+    return plotting.plot_calibration(
+        picture.rows.y, picture.fitted.predict("distribution", picture.rows.X)
+    )
 
 
 # What --kind may be.
@@ -151,12 +160,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="file of a model")
     add_data(parser, optional=True)
-    parser.add_argument("--out", metavar="FILE", required=True, help="file to write: .png, .svg or .pdf")
-    parser.add_argument("--kind", choices=list(KINDS), help="what to draw (default: tree, or intervals)")
-    parser.add_argument("--feature", metavar="COL", nargs="+", action="extend", help="features to draw over")
-    parser.add_argument("--range", metavar="LEVEL", type=level, help="confidence of the ranges to draw")
-    parser.add_argument("--max-depth", metavar="N", type=count, help="cut the drawing of a tree below this depth")
-    parser.add_argument("--decimals", metavar="N", type=decimals, default=2, help="digits after the point (default: 2)")
+    parser.add_argument(
+        "--out", metavar="FILE", required=True, help="file to write: .png, .svg or .pdf"
+    )
+    parser.add_argument(
+        "--kind", choices=list(KINDS), help="what to draw (default: tree, or intervals)"
+    )
+    parser.add_argument(
+        "--feature", metavar="COL", nargs="+", action="extend", help="features to draw over"
+    )
+    parser.add_argument(
+        "--range", metavar="LEVEL", type=level, help="confidence of the ranges to draw"
+    )
+    parser.add_argument(
+        "--max-depth", metavar="N", type=count, help="cut the drawing of a tree below this depth"
+    )
+    parser.add_argument(
+        "--decimals",
+        metavar="N",
+        type=decimals,
+        default=2,
+        help="digits after the point (default: 2)",
+    )
     add_target(parser)
 
 
@@ -164,7 +189,9 @@ def run(args: argparse.Namespace) -> None:
     """Read, draw, write."""
     suffix = Path(args.out).suffix.removeprefix(".").lower()
     if suffix not in FORMATS:
-        raise UsageError(f"--out: expected a file that ends in {', '.join(FORMATS)}, got {args.out}")
+        raise UsageError(
+            f"--out: expected a file that ends in {', '.join(FORMATS)}, got {args.out}"
+        )
     check_place(args.out)
     model, header = load_with_header(args.model)
     fitted = read(model)

@@ -49,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="file of a model")
     add_data(parser)
     parser.add_argument(
-        "--out", metavar="FILE", default="-", help="CSV, TSV, .gz or Parquet file (default: CSV on stdout)"
+        "--out",
+        metavar="FILE",
+        default="-",
+        help="CSV, TSV, .gz or Parquet file (default: CSV on stdout)",
     )
     add_keep(parser, "put before the predictions")
     parser.add_argument(
@@ -57,14 +60,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put an apostrophe before kept texts that a spreadsheet would compute: those that begin with = + - or @",
     )
-    parser.add_argument("--decimals", metavar="N", type=decimals, help="digits after the decimal point (default: all)")
+    parser.add_argument(
+        "--decimals",
+        metavar="N",
+        type=decimals,
+        help="digits after the decimal point (default: all)",
+    )
     parser.add_argument(
         "--optimal-interval",
         action="store_true",
         help="add the ends of all equally good predictions, as lower and upper; trees only",
     )
     parser.add_argument(
-        "--quantiles", metavar="Q,...", type=shares, help="add quantiles: 0.1,0.5 as q0.1 and q0.5; distributions only"
+        "--quantiles",
+        metavar="Q,...",
+        type=shares,
+        help="add quantiles: 0.1,0.5 as q0.1 and q0.5; distributions only",
     )
     parser.add_argument(
         "--survival",
@@ -84,7 +95,9 @@ def _numbers(text: str) -> list[float]:
     """Finite numbers between commas, none of them twice."""
     numbers = [float(word) for word in text.split(",")]
     if not np.isfinite(numbers).all() or len(set(numbers)) < len(numbers):
-        raise argparse.ArgumentTypeError(f"expected different numbers, separated by commas; got {text}")
+        raise argparse.ArgumentTypeError(
+            f"expected different numbers, separated by commas; got {text}"
+        )
     return numbers
 
 
@@ -120,7 +133,9 @@ def run(args: argparse.Namespace) -> None:
     for option, what in NEEDED.items():
         if getattr(args, option) and not fitted.predicts(what):
             flag = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{flag}: {args.model} is a {fitted.name}, which does not predict them; {REMEDIES[what]}")
+            raise UsageError(
+                f"{flag}: {args.model} is a {fitted.name}, which does not predict them; {REMEDIES[what]}"
+            )
     table = open_features(args.data)
     X = model_features(model, fitted, header, table)
     columns = {"prediction": model.predict(X)} | more_columns(fitted, X, args)
@@ -142,7 +157,10 @@ def more_columns(fitted: Fitted, X: Any, args: argparse.Namespace) -> dict[str, 
     if args.optimal_interval:
         columns |= _name(["lower", "upper"], fitted.predict("optimal_interval", X))
     if args.quantiles:
-        columns |= _name([f"q{share:.15g}" for share in args.quantiles], fitted.predict("quantile", X, args.quantiles))
+        columns |= _name(
+            [f"q{share:.15g}" for share in args.quantiles],
+            fitted.predict("quantile", X, args.quantiles),
+        )
     if args.survival:
         curve = fitted.predict("survival_function", X, args.survival)
         columns |= _name([f"s{time:.15g}" for time in args.survival], curve)

@@ -1,8 +1,8 @@
 """Write a page about a model and data whose intervals are known, to be opened in a browser.
 
-The page is one file that loads nothing: the tree, predictions against intervals, importances, errors by kind of
-censoring, the cross-validation, the data, and warnings. The target's columns are those of the training data, unless
-others are named.
+The page is one file that loads nothing: the tree, predictions against intervals, importances,
+errors by kind of censoring, the cross-validation, the data, and warnings. The target's columns are
+those of the training data, unless others are named.
 
 Example:
   marginwood report tree.mw test.csv --out report.html

@@ -23,7 +23,15 @@ from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
 from marginwood._support.files import write_whole
 from marginwood._support.text import one_line, printable
-from marginwood.export import export_graphviz, export_latex, export_text, to_dict, to_onnx, to_rules, to_sql
+from marginwood.export import (
+    export_graphviz,
+    export_latex,
+    export_text,
+    to_dict,
+    to_onnx,
+    to_rules,
+    to_sql,
+)
 
 N_IMPORTANT = 20
 N_DECIMALS = 2
@@ -38,9 +46,14 @@ FORMS: dict[str, Callable[[Any], str]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="file of a model")
-    parser.add_argument("--max-depth", metavar="N", type=count, help="cut the drawing of the tree below this depth")
     parser.add_argument(
-        "--decimals", metavar="N", type=decimals, help=f"digits after the point (default: {N_DECIMALS})"
+        "--max-depth", metavar="N", type=count, help="cut the drawing of the tree below this depth"
+    )
+    parser.add_argument(
+        "--decimals",
+        metavar="N",
+        type=decimals,
+        help=f"digits after the point (default: {N_DECIMALS})",
     )
     parser.add_argument(
         "--format",
@@ -48,19 +61,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="all parts as text, or the model as this",
     )
-    parser.add_argument("--out", metavar="FILE", default="-", help="file to write (default: stdout)")
+    parser.add_argument(
+        "--out", metavar="FILE", default="-", help="file to write (default: stdout)"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     """Print all parts, or the model in another form."""
     for option in ("max_depth", "decimals"):
         if args.format in (*FORMS, "onnx") and getattr(args, option) is not None:
-            raise UsageError(f"--{option.replace('_', '-')} cannot be set for --format {args.format}")
+            raise UsageError(
+                f"--{option.replace('_', '-')} cannot be set for --format {args.format}"
+            )
     n_decimals = N_DECIMALS if args.decimals is None else args.decimals
     model, header = load_with_header(args.model)
     fitted = read(model)
     if args.format in (*DRAWINGS, "rules") and fitted.tree is None:
-        raise DataError(f"{args.model}: --format {args.format} shows one tree, and this is a {fitted.name}")
+        raise DataError(
+            f"{args.model}: --format {args.format} shows one tree, and this is a {fitted.name}"
+        )
     if args.format == "onnx":
         if args.out == "-":
             raise UsageError("--format onnx is not text: name a file by --out")
@@ -79,7 +98,9 @@ def run(args: argparse.Namespace) -> None:
     print(printable(text) if sys.stdout.isatty() else text)
 
 
-def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None, decimals: int) -> Iterator[str]:
+def describe(
+    fitted: Fitted, header: dict[str, Any], max_depth: int | None, decimals: int
+) -> Iterator[str]:
     """Lines about a model."""
     notes = header["notes"]
     estimator = fitted.estimator
@@ -87,10 +108,14 @@ def describe(fitted: Fitted, header: dict[str, Any], max_depth: int | None, deci
     if notes.keys() >= {"data", "rows", "censoring", "target"}:
         data = f"{notes['data']}: {notes['rows']} rows ({name_kinds(notes['censoring'])})"
         yield one_line(f"trained on {data}, {estimator.n_features_in_} features")
-        target = [f"--{name.replace('_', '-')} {column}" for name, column in notes["target"].items()]
+        target = [
+            f"--{name.replace('_', '-')} {column}" for name, column in notes["target"].items()
+        ]
         yield one_line("target: " + " ".join(target))
     yield ""
-    yield "parameters: " + ", ".join(f"{name}={value!r}" for name, value in estimator.get_params(deep=False).items())
+    yield "parameters: " + ", ".join(
+        f"{name}={value!r}" for name, value in estimator.get_params(deep=False).items()
+    )
     yield from map(one_line, describe_choice(fitted.own))
     names = fitted.feature_names()
     if hasattr(estimator, "coef_"):

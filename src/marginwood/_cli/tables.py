@@ -1,7 +1,8 @@
 """Reading and writing tables: CSV, TSV, both gzipped, Parquet, and CSV through pipes.
 
-A cell that is empty or one of `MISSING` is missing. Numbers are parsed column by column when they are asked for, so
-text in a column that nobody uses does no harm. Errors count rows from 0, as those of the library do.
+A cell that is empty or one of `MISSING` is missing. Numbers are parsed column by column when they
+are asked for, so text in a column that nobody uses does no harm. Errors count rows from 0, as those
+of the library do.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ PARQUET = b"PAR1"
 FORMULA = r"^[=+\-@\t\r\n]"
 TEXTS = ("", ".csv", ".tsv", ".txt")
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# What may come through a pipe, or out of a gzip file, in bytes: neither says before how much that is.
+# What may come through a pipe, or out of a gzip file, in bytes: neither says before how much that
+# is.
 LARGEST_STREAM = 1 << 31
 BLOCK = 1 << 20
 
@@ -55,7 +57,9 @@ def polars() -> Any:
 class Table:
     """Named columns of a file; columns without a name are left out."""
 
-    def __init__(self, source: str, names: list[str], frame: Any, *, decimal_comma: bool = False) -> None:
+    def __init__(
+        self, source: str, names: list[str], frame: Any, *, decimal_comma: bool = False
+    ) -> None:
         self.source = source
         self.frame = frame
         self.decimal_comma = decimal_comma
@@ -79,7 +83,9 @@ class Table:
             except DataError as error:
                 errors[name] = error
         if len(errors) > 1:
-            raise DataError(f"{next(iter(errors.values()))}; no numbers in {', '.join(map(repr, errors))}")
+            raise DataError(
+                f"{next(iter(errors.values()))}; no numbers in {', '.join(map(repr, errors))}"
+            )
         if errors:
             raise next(iter(errors.values()))
         return values
@@ -98,7 +104,9 @@ class Table:
         for name in set(names) & set(categories):
             pl = polars()
             cells = self.frame.to_series(self.places[name]).cast(pl.String).str.strip_chars()
-            found[name] = cells.set(cells.str.to_lowercase().is_in(MISSING), None).cast(pl.Categorical)
+            found[name] = cells.set(cells.str.to_lowercase().is_in(MISSING), None).cast(
+                pl.Categorical
+            )
         return polars().DataFrame({name: found[name] for name in names})
 
     def _is_text(self, name: str) -> bool:
@@ -173,7 +181,9 @@ class Table:
         absent = [name for name in names if name not in self.places]
         if absent:
             have = ", ".join(self.names[:20]) + (", ..." if len(self.names) > 20 else "")
-            raise DataError(f"{self.source}: no column named {', '.join(map(repr, absent[:10]))}; there are: {have}")
+            raise DataError(
+                f"{self.source}: no column named {', '.join(map(repr, absent[:10]))}; there are: {have}"
+            )
         repeated = [name for name in names if name in self.repeated]
         if repeated:
             raise DataError(
@@ -185,15 +195,21 @@ class Table:
         cells = self.frame.to_series(self.places[name])
         if cells.dtype != pl.String:
             if not (cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)):
-                raise DataError(f"{self.source}: column {name!r}: expected numbers, got {cells.dtype}{hint}")
+                raise DataError(
+                    f"{self.source}: column {name!r}: expected numbers, got {cells.dtype}{hint}"
+                )
             return cells.cast(pl.Float64).fill_null(np.nan).to_numpy()
         numbers = cells.cast(pl.Float64, strict=False)
-        if numbers.null_count() > cells.null_count():  # not numbers as they are: look closer at these
+        if (
+            numbers.null_count() > cells.null_count()
+        ):  # not numbers as they are: look closer at these
             odd = numbers.is_null() & cells.is_not_null()
             text = cells.filter(odd).str.strip_chars().str.to_lowercase().replace(BOOLEANS)
             parsed = text.cast(pl.Float64, strict=False)
             if self.decimal_comma:
-                parsed = parsed.fill_null(text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False))
+                parsed = parsed.fill_null(
+                    text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
+                )
             bad = parsed.is_null() & ~text.is_in(MISSING)
             if bad.any():
                 row = odd.arg_true()[bad.arg_true()[0]]
@@ -235,7 +251,9 @@ def _read_stream(source: str, file: Any) -> bytes:
         if b"\0" in block and not parts[0].startswith((GZIP, PARQUET, *UTF16)):
             raise DataError(f"{source}: expected text, gzip or Parquet, got NUL bytes")
         if n_bytes > LARGEST_STREAM:
-            raise DataError(f"{source}: more than {LARGEST_STREAM} bytes; write them to a plain file, and name that")
+            raise DataError(
+                f"{source}: more than {LARGEST_STREAM} bytes; write them to a plain file, and name that"
+            )
     return b"".join(parts)
 
 
@@ -258,11 +276,17 @@ def _read_csv(source: str, content: bytes) -> Table:
         if not any(names):
             raise DataError(f"{source}: empty, or without a header of column names")
         if all(_is_number(name) for name in names):
-            raise DataError(f"{source}: line 1 holds numbers ({', '.join(names[:3])}); a header is needed")
-        if content.endswith((b"\n\n", b"\n\r\n")) and len(names) > 1:  # blank lines at the end are no rows
+            raise DataError(
+                f"{source}: line 1 holds numbers ({', '.join(names[:3])}); a header is needed"
+            )
+        if (
+            content.endswith((b"\n\n", b"\n\r\n")) and len(names) > 1
+        ):  # blank lines at the end are no rows
             content = content.rstrip(b" \r\n")  # not tabs: they may end empty cells
         try:
-            frame = pl.read_csv(content, separator=separator, null_values="NA", infer_schema_length=1000)
+            frame = pl.read_csv(
+                content, separator=separator, null_values="NA", infer_schema_length=1000
+            )
         except pl.exceptions.PolarsError:
             # A later cell is of another type. All as text takes three times as long.
             frame = _read_text(source, content, separator, len(names))
@@ -272,7 +296,9 @@ def _read_csv(source: str, content: bytes) -> Table:
         reason = "not UTF-8 text; save it as UTF-8" if "utf" in reason else reason
         raise DataError(f"{source}: {reason}") from None
     if frame.width != len(names):
-        raise DataError(f"{source}: expected {len(names)} columns, as in the header, got {frame.width}")
+        raise DataError(
+            f"{source}: expected {len(names)} columns, as in the header, got {frame.width}"
+        )
     return Table(source, names, frame, decimal_comma=separator == ";")
 
 
@@ -284,10 +310,14 @@ def _read_text(source: str, content: bytes, separator: str, n_fields: int) -> An
     except pl.exceptions.PolarsError as error:
         if "more fields" in str(error):
             advice = f"a cell that holds {separator!r} must be in quotes"
-            for row, fields in enumerate(csv.reader(_decode(content), delimiter=separator), -1):  # -1 is the header
+            for row, fields in enumerate(
+                csv.reader(_decode(content), delimiter=separator), -1
+            ):  # -1 is the header
                 if len(fields) > n_fields:
                     where = f"{source}: row {row}"
-                    raise DataError(f"{where}: expected {n_fields} fields, got {len(fields)}; {advice}") from None
+                    raise DataError(
+                        f"{where}: expected {n_fields} fields, got {len(fields)}; {advice}"
+                    ) from None
         raise
 
 
@@ -304,10 +334,14 @@ def _check_fields(source: str, content: bytes, separator: str, frame: Any) -> No
     bare = re.sub(b'"[^"]*"', b"", content)
     if bare.count(separator.encode()) == (len(frame) + 1) * (n_fields - 1):
         return
-    for row, fields in enumerate(csv.reader(_decode(content), delimiter=separator), -1):  # -1 is the header
+    for row, fields in enumerate(
+        csv.reader(_decode(content), delimiter=separator), -1
+    ):  # -1 is the header
         if len(fields) < n_fields:
             advice = f"a cell may be empty, but its {separator!r} must be there"
-            raise DataError(f"{source}: row {row}: expected {n_fields} fields, got {len(fields)}; {advice}")
+            raise DataError(
+                f"{source}: row {row}: expected {n_fields} fields, got {len(fields)}; {advice}"
+            )
 
 
 def _is_number(text: str) -> bool:

@@ -1,12 +1,14 @@
 """Train a model that chooses its own parameters, and save it.
 
-A tree chooses its loss, margin and pruning, boosting its margin and stages, and a linear model its penalty, by
-cross-validation; a forest chooses its loss and margin by out-of-bag error; xgb stops when rows held out get no better;
-auto weighs all of them, and curves weighs distributions that linear models and forests predict. What is set is not
-searched. A tree with a teacher learns from what a forest, or auto, predicts of rows that it has not seen.
+A tree chooses its loss, margin and pruning, boosting its margin and stages, and a linear model its
+penalty, by cross-validation; a forest chooses its loss and margin by out-of-bag error; xgb stops
+when rows held out get no better; auto weighs all of them, and curves weighs distributions that
+linear models and forests predict. What is set is not searched. A tree with a teacher learns from
+what a forest, or auto, predicts of rows that it has not seen.
 
 Example:
-  marginwood tune train.csv --lower low --upper high --cv 10 --selection 1se --n-jobs -1 --out tree.mw
+  marginwood tune train.csv --lower low --upper high --cv 10 --selection 1se --n-jobs -1 --out
+  tree.mw
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from typing import Any
 
 from sklearn.model_selection import GroupKFold
 
-from marginwood._cli.data import add_categories, add_data, add_features, add_rows, add_target, read_data
+from marginwood._cli.data import (
+    add_categories,
+    add_data,
+    add_features,
+    add_rows,
+    add_target,
+    read_data,
+)
 from marginwood._cli.errors import UsageError
 from marginwood._cli.models import (
     N_FOLDS,
@@ -50,12 +59,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="MODEL", required=True, help="file to save the model to")
     tuning = parser.add_argument_group("tuning")
     tuning.add_argument(
-        "--cv", metavar="N", type=count, help="number of folds (default: 5; for a tree dealt out three times)"
+        "--cv",
+        metavar="N",
+        type=count,
+        help="number of folds (default: 5; for a tree dealt out three times)",
     )
-    tuning.add_argument("--selection", choices=["min", "1se"], help="least error, or the simplest model near it")
-    tuning.add_argument("--scoring", choices=list(SCORERS), help="what to maximise (default: minus the interval MSE)")
-    tuning.add_argument("--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on")
-    tuning.add_argument("--teacher", choices=TEACHERS, help="a better model that a tree learns from")
+    tuning.add_argument(
+        "--selection", choices=["min", "1se"], help="least error, or the simplest model near it"
+    )
+    tuning.add_argument(
+        "--scoring",
+        choices=list(SCORERS),
+        help="what to maximise (default: minus the interval MSE)",
+    )
+    tuning.add_argument(
+        "--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on"
+    )
+    tuning.add_argument(
+        "--teacher", choices=TEACHERS, help="a better model that a tree learns from"
+    )
     add_target(parser)
     add_features(parser)
     add_categories(parser)
@@ -67,8 +89,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Read, tune, save."""
     if args.checkpoint and (args.distribution or args.ranges):
-        raise UsageError("--checkpoint belongs to one search, and --distribution and --ranges tune once per fold")
-    chosen = {name: getattr(args, name) for name in ("cv", "selection", "scoring", "checkpoint") if getattr(args, name)}
+        raise UsageError(
+            "--checkpoint belongs to one search, and --distribution and --ranges tune once per fold"
+        )
+    chosen = {
+        name: getattr(args, name)
+        for name in ("cv", "selection", "scoring", "checkpoint")
+        if getattr(args, name)
+    }
     cv = GroupKFold(args.cv or N_FOLDS) if args.groups else args.cv or N_FOLDS
     if args.groups and not takes_folds(args.model):
         raise UsageError(f"--groups cannot be set for --model {args.model}, which has no folds")
@@ -77,11 +105,17 @@ def run(args: argparse.Namespace) -> None:
     if args.teacher:
         drawn = {name: value for name, value in given_options(args).items() if name in NEUTRAL}
         chosen["teacher"] = make_model(args.teacher, drawn, cv=cv, verbose=inner_verbosity(args))
-    model = wrap(make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args)), args, cv)
+    model = wrap(
+        make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args)),
+        args,
+        cv,
+    )
     check_place(args.out)
     data = read_data(args, model)
     check_groups(args, data.groups, args.cv or N_FOLDS)
-    model = fit_model(model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups)
+    model = fit_model(
+        model, data.X, data.y, data.names, sample_weight=data.weight, groups=data.groups
+    )
     save(model, args.out, notes=data.notes())
     log.info("%s", "; ".join([f"{args.out}: saved", *describe_choice(model)]))
 
@@ -96,6 +130,9 @@ def describe_choice(model: Any) -> Iterator[str]:
         chosen = {name: weight for name, weight in model.weights_.items() if weight > 0}
     elif not chosen and getattr(model, "n_iter_no_change", None) is not None:
         chosen = {"n_estimators": model.n_estimators_}
-    words = [f"{name} {f'{value:.4g}' if isinstance(value, int | float) else value}" for name, value in chosen.items()]
+    words = [
+        f"{name} {f'{value:.4g}' if isinstance(value, int | float) else value}"
+        for name, value in chosen.items()
+    ]
     if words:
         yield f"{what}: {', '.join(words)}"

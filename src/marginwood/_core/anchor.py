@@ -1,8 +1,8 @@
 """Anchored values: every node's rows, and its parent's value as one more un-censored row, decide its value.
 
-``v = argmin sum_i w_i * loss_i(v) + anchor * loss(v - v_parent)``, from the root down. A node's value depends on its
-ancestors alone, so all subtrees of a pruning path share it. As the anchor goes to 0, it becomes the point of the
-set of minimisers that is nearest to the parent's value.
+``v = argmin sum_i w_i * loss_i(v) + anchor * loss(v - v_parent)``, from the root down. A node's
+value depends on its ancestors alone, so all subtrees of a pruning path share it. As the anchor goes
+to 0, it becomes the point of the set of minimisers that is nearest to the parent's value.
 """
 
 from typing import Any, NamedTuple
@@ -104,7 +104,10 @@ def _keep_monotone(values, bounds, node, split, sign):
     left_value = min(max(values[left], low), high)
     right_value = min(max(values[right], low), high)
     lows, highs = child_bounds(sign, low, high, left_value, right_value)
-    for child, value, low, high in ((left, left_value, lows[0], highs[0]), (right, right_value, lows[1], highs[1])):
+    for child, value, low, high in (
+        (left, left_value, lows[0], highs[0]),
+        (right, right_value, lows[1], highs[1]),
+    ):
         bounds[child, 0] = low
         bounds[child, 1] = high
         values[child] = min(max(value, low), high)
@@ -132,12 +135,16 @@ def _anchor(nodes, X, subsets, signs, limits, breakpoints, weights, values, room
         start, stop = stretches[node, 0], stretches[node, 1]
         middle = _part(nodes, node, X, subsets, limits, breakpoints, (start, stop), room)
         for side in range(2):
-            child = np.int64(nodes[node]["children_right"] if side else nodes[node]["children_left"])
+            child = np.int64(
+                nodes[node]["children_right"] if side else nodes[node]["children_left"]
+            )
             first, last = (middle, stop) if side else (start, middle)
             stretches[child, 0] = first
             stretches[child, 1] = last
             here = first, last
-            values[child] = _nearest_minimiser(limits, breakpoints, here, weights, values[node], anchor, room, code)
+            values[child] = _nearest_minimiser(
+                limits, breakpoints, here, weights, values[node], anchor, room, code
+            )
         _keep_monotone(values, bounds, node, nodes[node], signs[nodes[node]["feature"]])
 
 
@@ -156,6 +163,8 @@ def anchor_values(nodes, subsets, X, limits, weights, loss, anchor, signs):
     values[0] = np.ldexp(nodes["value"][0], -limits.exponent)
     n_limits = len(in_order) + 2
     points = np.empty((n_limits + N_SENTINELS, 2))
-    room = AnchorRoom(np.empty(n_limits, np.int32), np.empty(n_limits), points, make_rank_set(n_limits))
+    room = AnchorRoom(
+        np.empty(n_limits, np.int32), np.empty(n_limits), points, make_rank_set(n_limits)
+    )
     _anchor(nodes, X, subsets, signs, in_order, breakpoints, weights, values, room, loss)
     nodes["value"][1:] = np.ldexp(values[1:], limits.exponent)

@@ -1,7 +1,8 @@
 """Where compiled kernels are kept between runs: in a folder of the user's, one file per kernel and signature.
 
-The folder is named after all that the machine code depends on, so that a new environment with the same versions starts
-warm and nothing stale is ever read. A file starts with a digest: one that is cut short or damaged counts as missing.
+The folder is named after all that the machine code depends on, so that a new environment with the
+same versions starts warm and nothing stale is ever read. A file starts with a digest: one that is
+cut short or damaged counts as missing.
 """
 
 import hashlib
@@ -79,8 +80,9 @@ def _examine(path, owner, writable_by_others=0):
 def _examine_folder(path, found, is_last):
     """Raise UnusableError if another user can put something else in the place of what lies in a folder.
 
-    Two folders above may be written to: a sticky one (such as /tmp), which keeps others from what is not theirs, and
-    one of the user's own group, the custom of some systems (umask 002). What lies below is examined in any case.
+    Two folders above may be written to: a sticky one (such as /tmp), which keeps others from what
+    is not theirs, and one of the user's own group, the custom of some systems (umask 002). What
+    lies below is examined in any case.
     """
     others = found.st_mode & BY_OTHERS
     if not is_last:
@@ -94,7 +96,8 @@ def _examine_folder(path, found, is_last):
 class Store:
     """Files in a folder that only its owner may write to: whoever writes them decides what this process runs.
 
-    Whoever may change a folder above it can put another one in its place, so all of them are examined.
+    Whoever may change a folder above it can put another one in its place, so all of them are
+    examined.
     """
 
     def __init__(self, folder):
@@ -103,8 +106,9 @@ class Store:
     def _locate(self, make=False):
         """The folder, by a path without links; UnusableError if somebody else can lead it elsewhere.
 
-        From the root down, each step is taken from a folder that has been examined: nobody else can swap what is found
-        there before it is used. A link counts as the folders that it leads through.
+        From the root down, each step is taken from a folder that has been examined: nobody else can
+        swap what is found there before it is used. A link counts as the folders that it leads
+        through.
         """
         if os.name != "posix":
             if make:

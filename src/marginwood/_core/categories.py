@@ -1,13 +1,14 @@
 """Splits of categories: which of a feature's categories go left.
 
-A *group* holds the samples of a node that share a category, and one more those that have none. A split is a sequence of
-groups and a number of samples that go left, as it is for numbers, and the same sweep prices it.
+A *group* holds the samples of a node that share a category, and one more those that have none. A
+split is a sequence of groups and a number of samples that go left, as it is for numbers, and the
+same sweep prices it.
 
-A side costs least at some value, and a group prefers the side whose value is cheaper for it. So a search for the best
-split looks for a pair of values, by what groups cost at a few (see `pairs`). What it proposes is priced by a sweep of
-the side with fewer samples, unless it looks worse than the best split so far. The values of the sides that come out are
-then a better pair, and groups change sides until none wants to. If there are few groups, all subsets are tried out
-instead.
+A side costs least at some value, and a group prefers the side whose value is cheaper for it. So a
+search for the best split looks for a pair of values, by what groups cost at a few (see `pairs`).
+What it proposes is priced by a sweep of the side with fewer samples, unless it looks worse than the
+best split so far. The values of the sides that come out are then a better pair, and groups change
+sides until none wants to. If there are few groups, all subsets are tried out instead.
 """
 
 import numpy as np
@@ -68,14 +69,29 @@ def _price(problem, scratch, options, place, node, feature, n_groups, way, best)
     if n_left == 0 or n_left < options.min_samples_leaf:
         return best
     gather(room, order, start, n_groups, room.proposed, np.uint8(1), np.int64(0))
-    room.arranged[n_left] = room.arranged[0] | NEW_VALUE  # any sample: the split lies in front of it
+    room.arranged[n_left] = (
+        room.arranged[0] | NEW_VALUE
+    )  # any sample: the split lies in front of it
     points = scratch.points[: place.limit_stop - place.limit_start + N_SENTINELS]
     path = Path(feature, np.int64(0), n_left + 1, np.int64(0), np.int64(0), n_left, n_left, free())
     if way == DESCENDING:
-        return sweep_by_descent(room.arranged, samples, ranks, points, node.loss, path, best, node.tolerance)
+        return sweep_by_descent(
+            room.arranged, samples, ranks, points, node.loss, path, best, node.tolerance
+        )
     bounds = scratch.screen.bounds
     bounds[n_left] = -np.inf
-    found, _ = sweep(room.arranged, samples, ranks, points, node.loss, node.minimum, path, bounds, best, node.tolerance)
+    found, _ = sweep(
+        room.arranged,
+        samples,
+        ranks,
+        points,
+        node.loss,
+        node.minimum,
+        path,
+        bounds,
+        best,
+        node.tolerance,
+    )
     return found
 
 
@@ -90,8 +106,8 @@ def _accept(room, n_groups):
 def _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, best):
     """The better of `best` and all subsets of few groups.
 
-    Those of the lowest bounds come first, and most are ruled out by what these cost. By descent none is left out, as
-    bounds may be rounding.
+    Those of the lowest bounds come first, and most are ruled out by what these cost. By descent
+    none is left out, as bounds may be rounding.
     """
     room = scratch.categories
     n_subsets = 1 << (n_groups - 1)
@@ -119,7 +135,9 @@ def _reassign(problem, scratch, options, place, node, feature, n_groups, way, be
     room = scratch.categories
     mu = node.optimum.value - node.centre
     for _ in range(MAX_ROUNDS):
-        n_changes, _ = propose(room, n_groups, best.left_value, best.right_value, mu, options.min_samples_leaf)
+        n_changes, _ = propose(
+            room, n_groups, best.left_value, best.right_value, mu, options.min_samples_leaf
+        )
         if n_changes == 0:
             break
         found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)
@@ -167,9 +185,13 @@ def search_groups(problem, scratch, options, place, node, feature, n_missing, wa
     found = best
     if n_groups <= FEW:
         add_pulls(room, scratch.screen.pulls, order, place.start, n_groups, code)
-        found = _try_subsets(problem, scratch, options, place, node, feature, n_groups, way, distances, found)
+        found = _try_subsets(
+            problem, scratch, options, place, node, feature, n_groups, way, distances, found
+        )
     else:
-        estimate = propose_best(room, n_groups, node.optimum.value - node.centre, options.min_samples_leaf)
+        estimate = propose_best(
+            room, n_groups, node.optimum.value - node.centre, options.min_samples_leaf
+        )
         # Estimates compare features. Whether a node can be split at all is for a sweep to say.
         if estimate < best.cost - node.tolerance or (best.n_left == 0 and estimate < np.inf):
             found = _price(problem, scratch, options, place, node, feature, n_groups, way, best)

@@ -1,15 +1,18 @@
 """The nonparametric maximum likelihood estimate (NPMLE) of a distribution from intervals.
 
-The likelihood of a row is the probability of its interval. All that it can tell apart are the *cells* (Turnbull's
-innermost intervals): a lower end directly followed by an upper end, in the order of all ends. A row is the *range* of
-cells that lie in its interval, and the estimate is a mass per cell.
+The likelihood of a row is the probability of its interval. All that it can tell apart are the
+*cells* (Turnbull's innermost intervals): a lower end directly followed by an upper end, in the
+order of all ends. A row is the *range* of cells that lie in its interval, and the estimate is a
+mass per cell.
 
-Rows and cells hold what is greater than `lower` and at most `upper`, without an exception: a known value comes as the
-interval from right below it. So at equal values upper ends come before lower ends: what ends at 1 and what begins
-there have nothing in common, and an event at 1 comes before a censoring at 1, as in the estimate of Kaplan and Meier.
+Rows and cells hold what is greater than `lower` and at most `upper`, without an exception: a known
+value comes as the interval from right below it. So at equal values upper ends come before lower
+ends: what ends at 1 and what begins there have nothing in common, and an event at 1 comes before a
+censoring at 1, as in the estimate of Kaplan and Meier.
 
-The rows (0, 2], (1, 2] and (1, inf) share the cell (1, 2]. With a row (0, 1] more there is a cell (0, 1], too, which
-the first row holds as well; that row shares its weight in the proportion 1 to 2, and the masses are 1/3 and 2/3.
+The rows (0, 2], (1, 2] and (1, inf) share the cell (1, 2]. With a row (0, 1] more there is a cell
+(0, 1], too, which the first row holds as well; that row shares its weight in the proportion 1 to 2,
+and the masses are 1/3 and 2/3.
 """
 
 from typing import NamedTuple
@@ -26,7 +29,8 @@ ONE = np.uint64(1)
 class SortedEnds(NamedTuple):
     """Intervals in the order of their lower ends; the rows that they were; and the ends of all, in order.
 
-    An end is the number ``2 * i + side`` of the i-th of these intervals. Rows (-inf, inf) come last, without ends.
+    An end is the number ``2 * i + side`` of the i-th of these intervals. Rows (-inf, inf) come
+    last, without ends.
     """
 
     intervals: np.ndarray
@@ -48,7 +52,12 @@ class Ranges(NamedTuple):
 
 def make_ranges(n_rows, n_cells):
     """Room for `n_rows` ranges of `n_cells` cells."""
-    return Ranges(np.empty(n_rows, np.int32), np.empty(n_rows, np.int32), np.empty(n_rows), np.empty(n_cells + 1))
+    return Ranges(
+        np.empty(n_rows, np.int32),
+        np.empty(n_rows, np.int32),
+        np.empty(n_rows),
+        np.empty(n_cells + 1),
+    )
 
 
 def sort_rows(intervals):
@@ -66,7 +75,9 @@ def sort_rows(intervals):
 
 def _argsort(values, workspace):
     order = np.empty(len(values), np.int32)
-    _sort_values(values, order, *(array[: len(values)] for array in workspace[:-1]), workspace.counts)
+    _sort_values(
+        values, order, *(array[: len(values)] for array in workspace[:-1]), workspace.counts
+    )
     return order
 
 
@@ -143,7 +154,9 @@ def find_cells(training, marks, weights, found, number, cells):
 @kernel
 def take_ranges(ranges, n_rows):
     """The first of the ranges."""
-    return Ranges(ranges.first[:n_rows], ranges.stop[:n_rows], ranges.weight[:n_rows], ranges.coverage)
+    return Ranges(
+        ranges.first[:n_rows], ranges.stop[:n_rows], ranges.weight[:n_rows], ranges.coverage
+    )
 
 
 @kernel
@@ -204,7 +217,9 @@ def accumulate(mass, cumulative):
 
 @inlined
 def mass_between(cumulative, first, stop):
-    return (cumulative[stop, 0] - cumulative[first, 0]) + (cumulative[stop, 1] - cumulative[first, 1])
+    return (cumulative[stop, 0] - cumulative[first, 0]) + (
+        cumulative[stop, 1] - cumulative[first, 1]
+    )
 
 
 @kernel

@@ -1,7 +1,8 @@
 """How numba compiles kernels and their parts: its own compiler, with less to do.
 
-Numba's compiler is made for any function. These are written for it, few in kind and many in number, and what a first
-fit waits for is mostly Python: passes over code, and types of calls that have been found before.
+Numba's compiler is made for any function. These are written for it, few in kind and many in number,
+and what a first fit waits for is mostly Python: passes over code, and types of calls that have been
+found before.
 """
 
 import gc
@@ -19,7 +20,8 @@ from numba.core.typing import Context
 from numba.core.untyped_passes import InlineInlinables, WithLifting
 from numba.extending import intrinsic, models, register_model
 
-# Passes that look for closures and for arithmetic of whole arrays: kernels have none, which takes 0.3 s to find out.
+# Passes that look for closures and for arithmetic of whole arrays: kernels have none, which takes
+# 0.3 s to find out.
 NOT_NEEDED = ("InlineClosureLikes", "NopythonRewrites")
 
 
@@ -109,14 +111,16 @@ def _greatest(typingctx, a, b):
 class _NameExtremes(_Replace):
     """Makes one instruction of a `min` or `max`, which takes two numbers in kernels.
 
-    To numba each of them is a function to compile for every pair of types, and again for every kind of caller: twelve
-    in a first fit.
+    To numba each of them is a function to compile for every pair of types, and again for every kind
+    of caller: twelve in a first fit.
     """
 
     _name = "marginwood_extremes"
 
     def _in_place_of(self, _, value):
-        if not isinstance(value, numba_ir.Global) or (value.value is not min and value.value is not max):
+        if not isinstance(value, numba_ir.Global) or (
+            value.value is not min and value.value is not max
+        ):
             return value
         return numba_ir.Global(value.name, _least if value.value is min else _greatest, value.loc)
 
@@ -137,8 +141,9 @@ register_model(_Function)(models.OpaqueModel)
 class _Typing(Context):
     """Numba's typing context, with a memory of the calls that it has resolved.
 
-    Inference asks about a call again whenever a type has changed, and each time tries one overload after the other: in
-    a first fit 4,000 times about some 550 calls, which took 0.8 s. Lowering asks once more (0.2 s).
+    Inference asks about a call again whenever a type has changed, and each time tries one overload
+    after the other: in a first fit 4,000 times about some 550 calls, which took 0.8 s. Lowering
+    asks once more (0.2 s).
     """
 
     __slots__ = ("_resolved",)
@@ -155,7 +160,8 @@ class _Typing(Context):
 
     def resolve_function_type(self, func, args, kws):
         find = super().resolve_function_type
-        # Dispatchers have a memory; an operation that is known by a string may come with values among its types.
+        # Dispatchers have a memory; an operation that is known by a string may come with values
+        # among its types.
         if kws or isinstance(func, (str, types.Dispatcher)):
             return find(func, args, kws)
         return self.remember((func, tuple(args)), lambda: find(func, args, kws))
@@ -183,8 +189,8 @@ class _KernelLibrary(JITCodeLibrary):
     def _optimize_functions(self, ll_module):
         """Tidy up before parts are linked in and all is optimised as a whole.
 
-        Numba runs all its passes for functions here, too: 0.2 s of a first fit. Parts need them before they are
-        inlined, or kernels are a tenth slower.
+        Numba runs all its passes for functions here, too: 0.2 s of a first fit. Parts need them
+        before they are inlined, or kernels are a tenth slower.
         """
         if not hasattr(self._codegen, "_pass_builder"):  # before numba 0.62
             super()._optimize_functions(ll_module)
@@ -216,8 +222,8 @@ class _Part:
 class _PartLibrary(JITCodeLibrary):
     """The code of an inner function, to be linked into kernels.
 
-    Numba would optimise it and emit machine code, and do both again as a part of every function that calls it: 3 of
-    the 15 seconds of a cold first fit.
+    Numba would optimise it and emit machine code, and do both again as a part of every function
+    that calls it: 3 of the 15 seconds of a cold first fit.
     """
 
     @property
@@ -246,14 +252,17 @@ class KernelCompiler(CompilerBase):
         library.enable_object_caching()
         super().__init__(typing_context, target_context, library, args, return_type, flags, names)
         self.state.targetctx.typing_context = typing_context
-        # Numba asks for the size of each variable, for debuggers, and llvmlite parses a module to tell.
+        # Numba asks for the size of each variable, for debuggers, and llvmlite parses a module to
+        # tell.
         self.state.targetctx.get_abi_sizeof = partial(_size_of, target_context)
 
     def define_pipelines(self):
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(_NameConstants, WithLifting)
         passes.add_pass_after(_NameExtremes, InlineInlinables)
-        passes.passes = [(each, aim) for each, aim in passes.passes if each.__name__ not in NOT_NEEDED]
+        passes.passes = [
+            (each, aim) for each, aim in passes.passes if each.__name__ not in NOT_NEEDED
+        ]
         passes.finalize()
         return [passes]
 

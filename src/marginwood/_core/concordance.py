@@ -9,10 +9,10 @@ from marginwood._core.jit import borrow, kernel
 def weigh_pairs(rows, is_earlier, ranks, weights, sums):
     """Weigh all pairs of an earlier and a later row: in all, in the right order, tied.
 
-    `rows` is a timeline. Where `is_earlier`, the row is known to be over, and lies before every row that is yet
-    to start; elsewhere it starts. `ranks` are those of the predictions, equal for equal ones, from 0. `sums` is zeroed
-    scratch, one more than there are ranks: a Fenwick tree, where entry i holds the weight of the ``i & -i`` ranks
-    up to i, counted from 1.
+    `rows` is a timeline. Where `is_earlier`, the row is known to be over, and lies before every row
+    that is yet to start; elsewhere it starts. `ranks` are those of the predictions, equal for equal
+    ones, from 0. `sums` is zeroed scratch, one more than there are ranks: a Fenwick tree, where
+    entry i holds the weight of the ``i & -i`` ranks up to i, counted from 1.
     """
     rows = borrow(rows)
     is_earlier = borrow(is_earlier)

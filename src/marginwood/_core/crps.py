@@ -34,8 +34,9 @@ def _piece(start, stop, before, after, lower, upper, low, high):
 def integrate_crps(support, mass, offsets, intervals, span, crps):
     """Fill in the CRPS of every row within `span`; infinite where mass lies beyond all values.
 
-    Row i has the support intervals, sorted, and masses from ``offsets[i]`` to ``offsets[i + 1]``. Each mass is spread
-    evenly over its support interval, or infinitely far away if that is unbounded.
+    Row i has the support intervals, sorted, and masses from ``offsets[i]`` to ``offsets[i + 1]``.
+    Each mass is spread evenly over its support interval, or infinitely far away if that is
+    unbounded.
     """
     support = borrow(support)
     mass = borrow(mass)

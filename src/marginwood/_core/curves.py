@@ -1,11 +1,13 @@
 """What is asked of step distributions, for many of them at once.
 
-A *step distribution* is a list of masses, each somewhere in its own support interval, which holds its upper end and
-not its lower one; two equal ends are a *point*. Where inside is not known, so every answer has three forms, by `bound`:
-SPREAD, the masses spread evenly over their support intervals (those of unbounded ones at infinity), and LOWER and
-UPPER, the least and the greatest answer that any place of the masses gives.
+A *step distribution* is a list of masses, each somewhere in its own support interval, which holds
+its upper end and not its lower one; two equal ends are a *point*. Where inside is not known, so
+every answer has three forms, by `bound`: SPREAD, the masses spread evenly over their support
+intervals (those of unbounded ones at infinity), and LOWER and UPPER, the least and the greatest
+answer that any place of the masses gives.
 
-Ends are compared where they are moved to: a distribution says of its own support, as it is shown, what it should.
+Ends are compared where they are moved to: a distribution says of its own support, as it is shown,
+what it should.
 """
 
 from typing import NamedTuple
@@ -145,9 +147,14 @@ def invert(steps, levels, bound, quantile, is_end):
         shift = steps.shift[row]
         for column in range(levels.shape[1]):
             level = levels[row, column]
-            # Masses from `low` to `high` may hold the quantile: two if the level is reached exactly between them.
-            low = start + _count_before(cumulative, start, stop, 0.0, max(level - ROUNDING, ROUNDING), False)
-            high = start + _count_before(cumulative, start, stop, 0.0, min(level + ROUNDING, 1.0 - ROUNDING), True)
+            # Masses from `low` to `high` may hold the quantile: two if the level is reached exactly
+            # between them.
+            low = start + _count_before(
+                cumulative, start, stop, 0.0, max(level - ROUNDING, ROUNDING), False
+            )
+            high = start + _count_before(
+                cumulative, start, stop, 0.0, min(level + ROUNDING, 1.0 - ROUNDING), True
+            )
             low = min(low, high)
             if bound == LOWER:
                 value = lower[low]
@@ -158,7 +165,9 @@ def invert(steps, levels, bound, quantile, is_end):
             else:
                 value = _spread_quantile(steps, start, low, level)
             quantile[row, column] = value + shift
-            is_end[row, column] = _is_end(lower[low], upper[low], value) or _is_end(lower[high], upper[high], value)
+            is_end[row, column] = _is_end(lower[low], upper[low], value) or _is_end(
+                lower[high], upper[high], value
+            )
 
 
 @inlined
@@ -186,7 +195,9 @@ def _mass_outside(steps, row, place, low, high, bound):
     if first == last or (low <= first and last <= high):
         return 0.0
     mass = steps.cumulative[place] - _sum_before(steps.cumulative, steps.start[row], place)
-    return mass if bound == LOWER else mass * (1.0 - _share(lower, upper, low - shift, high - shift))
+    return (
+        mass if bound == LOWER else mass * (1.0 - _share(lower, upper, low - shift, high - shift))
+    )
 
 
 @kernel
@@ -200,7 +211,8 @@ def measure(steps, intervals, bound, probability):
         start, stop, shift = steps.start[row], steps.stop[row], steps.shift[row]
         for column in range(intervals.shape[1]):
             low, high = intervals[row, column, 0], intervals[row, column, 1]
-            # Support intervals that meet the interval, from `first` to `last`; those between them lie inside.
+            # Support intervals that meet the interval, from `first` to `last`; those between them
+            # lie inside.
             first = start + _count_before(steps.upper, start, stop, shift, low, low < high)
             last = start + _count_begun(steps, row, high)
             value = 0.0

@@ -1,13 +1,15 @@
 """Finding a minimum in O(log n), wherever it jumps, and right to rounding whatever weights and breakpoints span.
 
-The squared hinge, and the linear hinge with weights, can make the pointer of `hinge.Minimum` cross all pieces at every
-step, and running sums lose light limits among heavy ones. Here the sums stand in a binary tree over the ranks. A node
-holds the weight and the first and second moment of the upper limits below it, around its last breakpoint, and those of
-the lower limits around its first one. So the sums of two neighbours make those of their parent, and nothing is ever
-subtracted. The two walks of `optimum` meet here, level by level.
+The squared hinge, and the linear hinge with weights, can make the pointer of `hinge.Minimum` cross
+all pieces at every step, and running sums lose light limits among heavy ones. Here the sums stand
+in a binary tree over the ranks. A node holds the weight and the first and second moment of the
+upper limits below it, around its last breakpoint, and those of the lower limits around its first
+one. So the sums of two neighbours make those of their parent, and nothing is ever subtracted. The
+two walks of `optimum` meet here, level by level.
 
-A row of the tree: weight, first and second moment of upper limits, the same of lower ones, and the number of limits.
-For the linear hinge the second moment gives way to what the weight has rounded off.
+A row of the tree: weight, first and second moment of upper limits, the same of lower ones, and the
+number of limits. For the linear hinge the second moment gives way to what the weight has rounded
+off.
 """
 
 import numpy as np
@@ -45,7 +47,11 @@ def _join(code, near, far, h):
     if code == LINEAR:
         weight, rest = add_exactly(near[0], near[2] + far[2], far[0])
         return weight, near[1] + (far[1] + far[0] * h), rest
-    return near[0] + far[0], near[1] + (far[1] + far[0] * h), near[2] + (far[2] + (2 * far[1] + far[0] * h) * h)
+    return (
+        near[0] + far[0],
+        near[1] + (far[1] + far[0] * h),
+        near[2] + (far[2] + (2 * far[1] + far[0] * h) * h),
+    )
 
 
 @inlined
@@ -100,7 +106,8 @@ def locate(points, loss, ranks, side, sums):
     n_leaves = sums.shape[0] >> 1
     if sums[1, COUNT] == 0:
         return Optimum(side, n_ranks + FIRST + side, np.nan, -np.inf, np.inf, 0.0), np.int64(0)
-    # The upper limits left of the node that is looked at, around p; the lower limits right of it, around q.
+    # The upper limits left of the node that is looked at, around p; the lower limits right of it,
+    # around q.
     upper = (0.0, 0.0, 0.0)
     p = _breakpoint(points, 0)
     lower = (0.0, 0.0, 0.0)

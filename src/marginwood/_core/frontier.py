@@ -37,7 +37,9 @@ class Frontier(NamedTuple):
 
 def make_frontier(max_leaves):
     """Room for as many nodes as a tree may have leaves."""
-    return Frontier(np.empty(max_leaves), np.arange(max_leaves), np.empty(max_leaves, dtype=PENDING_DTYPE))
+    return Frontier(
+        np.empty(max_leaves), np.arange(max_leaves), np.empty(max_leaves, dtype=PENDING_DTYPE)
+    )
 
 
 @inner

@@ -1,10 +1,10 @@
 """Groups: the samples of a node that share a category, and what they cost at some values.
 
-Samples without a category, whose code is NaN, are a group like any other. An order of such a feature keeps groups
-together, but in any sequence: only NaN comes last when a search is over.
+Samples without a category, whose code is NaN, are a group like any other. An order of such a
+feature keeps groups together, but in any sequence: only NaN comes last when a search is over.
 
-Eight values are chosen for each node, four on either side of its minimiser. What a group costs there says what it
-costs anywhere, nearly: see `pairs`.
+Eight values are chosen for each node, four on either side of its minimiser. What a group costs
+there says what it costs anywhere, nearly: see `pairs`.
 """
 
 from typing import NamedTuple
@@ -24,21 +24,22 @@ FEW = 8
 N_SUBSETS = 2 ** (FEW - 1)
 N_VALUES = N_LANES
 HALF = N_VALUES // 2
-# Where the values on either side of the minimiser lie: limits beyond the outermost have this share of the side's
-# squared distances, those beyond the others this share of its distances. So there is a value near limits far away if
-# they matter.
+# Where the values on either side of the minimiser lie: limits beyond the outermost have this share
+# of the side's squared distances, those beyond the others this share of its distances. So there is
+# a value near limits far away if they matter.
 SHARES = (0.3, 0.4, 0.7, 0.95)
 
 
 class GroupRoom(NamedTuple):
     """Room for the groups of one feature in a node.
 
-    `starts` says where groups start in the order of the feature, counted from the start of the node, with one entry
-    more than there are groups; `costs` is what they cost at `values`. `pairs` and `sides` are sums of costs, see
-    `pairs`, and `factors` turn costs at the values into costs at others. `proposed` are groups to send left, and
-    `chosen` those on the left of the best split; `queue` is a heap of groups that may have to change sides, and
-    `arranged` holds samples as a sweep is to meet them. Of few groups `sums` are their pulls, `subset_sums` those of
-    all subsets, and `bounds` those of the subsets' prices.
+    `starts` says where groups start in the order of the feature, counted from the start of the
+    node, with one entry more than there are groups; `costs` is what they cost at `values`. `pairs`
+    and `sides` are sums of costs, see `pairs`, and `factors` turn costs at the values into costs at
+    others. `proposed` are groups to send left, and `chosen` those on the left of the best split;
+    `queue` is a heap of groups that may have to change sides, and `arranged` holds samples as a
+    sweep is to meet them. Of few groups `sums` are their pulls, `subset_sums` those of all subsets,
+    and `bounds` those of the subsets' prices.
     """
 
     arranged: np.ndarray
@@ -71,7 +72,9 @@ def make_room(n_samples, n_categories):
         factors=np.empty(N_VALUES),
         chosen=np.empty(n_groups, dtype=np.uint8),
         proposed=np.empty(n_groups, dtype=np.uint8),
-        queue=Frontier(np.empty(n_groups), np.empty(n_groups, dtype=np.int64), np.empty(0, dtype=PENDING_DTYPE)),
+        queue=Frontier(
+            np.empty(n_groups), np.empty(n_groups, dtype=np.int64), np.empty(0, dtype=PENDING_DTYPE)
+        ),
         sums=np.empty((FEW, 2 * GROUP)),
         subset_sums=np.empty((2 * GROUP, N_SUBSETS)),
         bounds=np.empty(N_SUBSETS),
@@ -83,7 +86,9 @@ def borrow_room(room):
     """The same without reference counting; None stays None."""
     if room is None:
         return None
-    queue = Frontier(borrow(room.queue.priority), borrow(room.queue.slots), borrow(room.queue.pending))
+    queue = Frontier(
+        borrow(room.queue.priority), borrow(room.queue.slots), borrow(room.queue.pending)
+    )
     return GroupRoom(
         borrow(room.arranged), borrow(room.starts), borrow(room.values), borrow(room.costs), borrow(room.pairs),
         borrow(room.sides), borrow(room.factors), borrow(room.chosen), borrow(room.proposed), queue, borrow(room.sums),
@@ -113,7 +118,9 @@ def _put_values(values, points, ends, mu, side):
     n_put = 0
     while n_put < HALF and ends[0] <= rank <= ends[1] and side * (mu - points[rank, 0]) > 0:
         part = _add_distance(points, rank, side, mu, part)
-        is_reached = part[1] > SHARES[0] * whole[1] if n_put == 0 else part[0] > SHARES[n_put] * whole[0]
+        is_reached = (
+            part[1] > SHARES[0] * whole[1] if n_put == 0 else part[0] > SHARES[n_put] * whole[0]
+        )
         while n_put < HALF and is_reached:
             values[n_put if side > 0 else N_VALUES - 1 - n_put] = points[rank, 0]
             n_put += 1
@@ -148,15 +155,19 @@ def list_groups(room, samples, order, start, stop, code):
     group = np.int64(-1)
     starts[0] = 0
     for i in range(start, stop):
-        # Sums are begun afresh by a factor and written at every sample: groups may be small, and the end of one
-        # cannot be foreseen.
+        # Sums are begun afresh by a factor and written at every sample: groups may be small, and
+        # the end of one cannot be foreseen.
         is_new = order[i] < 0 or i == start
         group += is_new
-        prefetch(samples, np.int64(order[np.uint64(min(i + PREFETCH_DISTANCE, stop - 1))] & SAMPLE_MASK))
+        prefetch(
+            samples, np.int64(order[np.uint64(min(i + PREFETCH_DISTANCE, stop - 1))] & SAMPLE_MASK)
+        )
         sample = samples[np.uint64(order[i] & SAMPLE_MASK)]
         weight = sample["weight"]
         # Violations with the sign turned: the lower of them and 0.
-        x = lower_of(values - spread(sample["lower"] if sample["lower_rank"] > 0 else -np.inf), zero)
+        x = lower_of(
+            values - spread(sample["lower"] if sample["lower_rank"] > 0 else -np.inf), zero
+        )
         y = lower_of(spread(sample["upper"] if sample["upper_rank"] > 0 else np.inf) - values, zero)
         if code == SQUARED:
             own = spread(weight) * (x * x + y * y)

@@ -1,7 +1,7 @@
 """Growing a tree: open a node, find its best split, carry it out, open the children, and so on.
 
-A node is a stretch of rows in every feature's order and a stretch of the limits; a split partitions these
-stretches stably, so nothing is sorted again.
+A node is a stretch of rows in every feature's order and a stretch of the limits; a split partitions
+these stretches stably, so nothing is sorted again.
 """
 
 from typing import NamedTuple
@@ -71,7 +71,9 @@ def root_of(problem, seed):
     n_limits = len(problem.limits)
     weight = float(problem.weights.sum())
     centre = centre_of(problem.limits, problem.breakpoints)
-    return Place(0, 0, 0, n_samples, 0, n_limits, weight, centre, 0.0, -np.inf, np.inf, np.uint64(seed))
+    return Place(
+        0, 0, 0, n_samples, 0, n_limits, weight, centre, 0.0, -np.inf, np.inf, np.uint64(seed)
+    )
 
 
 def count_leaves(options, place):
@@ -91,7 +93,11 @@ def write(row, place, best):
     row["feature"] = NO_FEATURE
     row["children_left"], row["children_right"] = LEAF, LEAF
     row["missing_go_to_left"] = 0
-    row["value"] = place.parent_value if best.value != best.value else min(max(best.value, place.low), place.high)
+    row["value"] = (
+        place.parent_value
+        if best.value != best.value
+        else min(max(best.value, place.low), place.high)
+    )
     row["value_low"], row["value_high"] = best.low, best.high
     row["impurity"] = best.cost
     row["weighted_n_node_samples"] = place.weight
@@ -143,7 +149,8 @@ def _threshold(X, path, order, feature, n_left):
 def divide(problem, scratch, options, item, row, n_nodes):
     """Carry out the split of a pending node, but for the orders: fill its row and partition its limits.
 
-    Returns the places of its children, and whether the orders must be partitioned: they are needed below, or later.
+    Returns the places of its children, and whether the orders must be partitioned: they are needed
+    below, or later.
     """
     start, stop = item["start"], item["stop"]
     feature = item["feature"]
@@ -151,7 +158,9 @@ def divide(problem, scratch, options, item, row, n_nodes):
     order = problem.orders[feature]
     depth = item["depth"] + 1
     n_missing = n_missing_in(problem.X, order, start, stop, feature)
-    path = make_path(feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf, free())
+    path = make_path(
+        feature, start, stop, n_missing, item["missing_left"], options.min_samples_leaf, free()
+    )
     row["children_left"], row["children_right"] = n_nodes, n_nodes + 1
     row["feature"] = feature
     row["threshold"] = _threshold(problem.X, path, order, feature, n_left)
@@ -162,15 +171,48 @@ def divide(problem, scratch, options, item, row, n_nodes):
     split = start + n_left
     value = row["value"]
     middle = partition.partition_limits(
-        problem.limits, problem.breakpoints, (first, last), goes_left, scratch.spare, scratch.spare_breakpoints
+        problem.limits,
+        problem.breakpoints,
+        (first, last),
+        goes_left,
+        scratch.spare,
+        scratch.spare_breakpoints,
     )
     seeds = seed_of_child(item["seed"], np.uint64(0)), seed_of_child(item["seed"], np.uint64(1))
     a, b = item["left_centre"], item["right_centre"]
     low, high = child_bounds(problem.signs[feature], item["low"], item["high"], a, b)
-    left = Place(n_nodes, depth, start, split, first, middle, left_weight, a, value, low[0], high[0], seeds[0])
-    right = Place(n_nodes + 1, depth, split, stop, middle, last, right_weight, b, value, low[1], high[1], seeds[1])
+    left = Place(
+        n_nodes,
+        depth,
+        start,
+        split,
+        first,
+        middle,
+        left_weight,
+        a,
+        value,
+        low[0],
+        high[0],
+        seeds[0],
+    )
+    right = Place(
+        n_nodes + 1,
+        depth,
+        split,
+        stop,
+        middle,
+        last,
+        right_weight,
+        b,
+        value,
+        low[1],
+        high[1],
+        seeds[1],
+    )
     # Which categories went left is read off the orders when the tree is complete.
-    goes_on = may_split(options, depth, max(n_left, stop - split)) or problem.n_categories[feature] > 0
+    goes_on = (
+        may_split(options, depth, max(n_left, stop - split)) or problem.n_categories[feature] > 0
+    )
     return left, right, goes_on
 
 
@@ -185,7 +227,19 @@ def borrow_problem(problem, loss):
 
 @folded
 def borrow_scratch(scratch):
-    samples, points, ranks, goes_left, spare, spare_breakpoints, features, random, screen, groups, waiting = scratch
+    (
+        samples,
+        points,
+        ranks,
+        goes_left,
+        spare,
+        spare_breakpoints,
+        features,
+        random,
+        screen,
+        groups,
+        waiting,
+    ) = scratch
     return Scratch(
         borrow(samples), borrow(points), borrow(ranks), borrow(goes_left), borrow(spare),
         borrow(spare_breakpoints), borrow(features), borrow(random), borrow_screen(screen), borrow_room(groups),
@@ -197,8 +251,8 @@ def borrow_scratch(scratch):
 def grow(problem, loss, kinds, options, scratch, nodes, place, n_nodes, n_pending):
     """Grow a tree into the table `nodes` from the place of its root; returns how many nodes there are, and are pending.
 
-    None is pending when the tree is complete. Otherwise the first must be priced by descent, or has too many rows, and
-    growth goes on from there.
+    None is pending when the tree is complete. Otherwise the first must be priced by descent, or has
+    too many rows, and growth goes on from there.
     """
     problem = borrow_problem(problem, loss)
     scratch = borrow_scratch(scratch)
@@ -227,7 +281,9 @@ def grow(problem, loss, kinds, options, scratch, nodes, place, n_nodes, n_pendin
         n_fresh = 2
         left, right, goes_on = divide(problem, scratch, options, item, nodes[item["node"]], n_nodes)
         if goes_on:
-            partition.partition_orders(problem.orders, left.start, right.stop, scratch.goes_left, scratch.spare)
+            partition.partition_orders(
+                problem.orders, left.start, right.stop, scratch.goes_left, scratch.spare
+            )
 
 
 @kernel
@@ -243,7 +299,9 @@ def price_by_descent(problem, loss, kinds, options, scratch, nodes, n_pending):
     first, last = item["limit_start"], item["limit_stop"]
     stretch = (item["start"], item["stop"], first, last)
     seed = item["seed"]
-    place = Place(item["node"], item["depth"], *stretch, weight, value, value, item["low"], item["high"], seed)
+    place = Place(
+        item["node"], item["depth"], *stretch, weight, value, value, item["low"], item["high"], seed
+    )
     centre, reach, best = open_place(problem, scratch, place)
     node = prepare(problem, scratch, place, centre, reach, best)
     split = search(problem, scratch, options, place, node, DESCENDING, kinds)

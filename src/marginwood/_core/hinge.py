@@ -1,8 +1,8 @@
 """Running minimum of a weighted sum of hinges, under insertion and removal of limits.
 
-The sum is convex and made of pieces, one between each two neighbouring breakpoints. `Minimum` points at
-the piece that holds the minimum and keeps that piece's coefficients. With ``b`` for the breakpoint and
-``w`` for the weight of a limit, and sums over the limits that matter on the piece,
+The sum is convex and made of pieces, one between each two neighbouring breakpoints. `Minimum`
+points at the piece that holds the minimum and keeps that piece's coefficients. With ``b`` for the
+breakpoint and ``w`` for the weight of a limit, and sums over the limits that matter on the piece,
 
 =================  =============================================  ===========================
 loss               piece                                          lower limits enter with
@@ -11,10 +11,11 @@ linear hinge       ``weight * mu - total``                        ``-w * (1, b)`
 squared hinge      ``weight * mu**2 - 2 * total * mu + square``   ``+w * (1, b, b**2)``
 =================  =============================================  ===========================
 
-Upper limits enter with ``+w * (...)`` in both. Lower limits matter on the pieces left of them, upper
-limits on the pieces right of them, so moving the pointer right over a limit adds ``step * (1, b, b**2)``
-with ``step = w`` for the linear hinge and ``step = w`` (upper) or ``-w`` (lower) for the squared one: the
-paper's Lemma 1. In the paper's letters the pointer is J, the piece M and the breakpoints b.
+Upper limits enter with ``+w * (...)`` in both. Lower limits matter on the pieces left of them,
+upper limits on the pieces right of them, so moving the pointer right over a limit adds ``step * (1,
+b, b**2)`` with ``step = w`` for the linear hinge and ``step = w`` (upper) or ``-w`` (lower) for the
+squared one: the paper's Lemma 1. In the paper's letters the pointer is J, the piece M and the
+breakpoints b.
 
 ``points[rank]`` holds the breakpoint of a limit and its weight, which is negative for lower limits.
 """
@@ -30,8 +31,8 @@ LINEAR, SQUARED = Constant(0, "the linear hinge"), Constant(1, "the squared hing
 LOWER, UPPER = 0, 1
 TINY = 1e-300  # instead of a zero to divide by
 
-# Far above the rounding of running sums, far below anything that changes a cost: shares of all weight, and of the
-# weighted distances, of the limits that may be active.
+# Far above the rounding of running sums, far below anything that changes a cost: shares of all
+# weight, and of the weighted distances, of the limits that may be active.
 WEIGHT_TOLERANCE = 1e-11
 TOTAL_TOLERANCE = 1e-13
 LEAST_WEIGHT = 1e-12
@@ -40,8 +41,9 @@ LEAST_WEIGHT = 1e-12
 class Loss(NamedTuple):
     """`code` is LINEAR or SQUARED; the slacks exceed the rounding of sums of weights and of weighted breakpoints.
 
-    Active limits that weigh `least` or less in all may be nothing but rounding, and cost nothing. Breakpoints beyond
-    `reach`, which is finite, on either side, belong to limits that are never active at a minimum.
+    Active limits that weigh `least` or less in all may be nothing but rounding, and cost nothing.
+    Breakpoints beyond `reach`, which is finite, on either side, belong to limits that are never
+    active at a minimum.
     """
 
     code: int
@@ -54,16 +56,19 @@ class Loss(NamedTuple):
 @inner
 def make_loss(code, weight, distance, contested, reach):
     """The loss for limits of this weight; those that matter have the weighted distance, the weight and the reach."""
-    return Loss(code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * distance, LEAST_WEIGHT * contested, reach)
+    return Loss(
+        code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * distance, LEAST_WEIGHT * contested, reach
+    )
 
 
 class Minimum(NamedTuple):
     """The piece between the ranks `low` and `high` of a side holds the minimum; `weight` and `total` are its sums.
 
-    `upper` is what upper limits have of `weight`. Bounds also need what upper limits have of `total` for the linear
-    hinge, which has no use for a sum of squares: there, `square` is that part. Upper limits at 1 and 3 and a lower one
-    at 5, each of weight 1, are all active at mu = 4: ``weight = 1 + 1 - 1``, ``total = 1 + 3 - 5``, ``upper = 1 + 1``
-    and ``square = 1 + 3`` for the linear hinge; ``3``, ``9``, ``2`` and ``1 + 9 + 25`` for the squared one.
+    `upper` is what upper limits have of `weight`. Bounds also need what upper limits have of
+    `total` for the linear hinge, which has no use for a sum of squares: there, `square` is that
+    part. Upper limits at 1 and 3 and a lower one at 5, each of weight 1, are all active at mu = 4:
+    ``weight = 1 + 1 - 1``, ``total = 1 + 3 - 5``, ``upper = 1 + 1`` and ``square = 1 + 3`` for the
+    linear hinge; ``3``, ``9``, ``2`` and ``1 + 9 + 25`` for the squared one.
     """
 
     low: int
@@ -144,17 +149,22 @@ def _is_left_of(loss, b, step, n_active, weight, total):
 def walk(points, loss, ranks, side, minimum):
     """Move to the piece that holds the minimum, in one direction only.
 
-    It never steps over a breakpoint beyond the reach: where light limits are all that is active, their sums may be
-    nothing but what heavy ones have rounded off, and point anywhere. Sentinels lie beyond any reach.
+    It never steps over a breakpoint beyond the reach: where light limits are all that is active,
+    their sums may be nothing but what heavy ones have rounded off, and point anywhere. Sentinels
+    lie beyond any reach.
     """
     low, high, n_active, weight, total, square, upper, moves = minimum
     start = moves
-    while points[high, 0] <= loss.reach and _is_right_of(loss, points[high, 0], n_active, weight, total):
+    while points[high, 0] <= loss.reach and _is_right_of(
+        loss, points[high, 0], n_active, weight, total
+    ):
         b = points[high, 0]
         signed = points[high, 1]
         step = step_of(points, loss, high)
         n_active += 1 if signed > 0 else -1
-        weight, total, square, upper = _shift(loss, (weight, total, square, upper), step, max(signed, 0.0), b)
+        weight, total, square, upper = _shift(
+            loss, (weight, total, square, upper), step, max(signed, 0.0), b
+        )
         low = high
         moves += 1
         high = rankset.next_rank(ranks, side, low)
@@ -166,7 +176,9 @@ def walk(points, loss, ranks, side, minimum):
             if not _is_left_of(loss, b, step, n_active, weight, total):
                 break
             n_active -= 1 if signed > 0 else -1
-            weight, total, square, upper = _shift(loss, (weight, total, square, upper), -step, -max(signed, 0.0), b)
+            weight, total, square, upper = _shift(
+                loss, (weight, total, square, upper), -step, -max(signed, 0.0), b
+            )
             high = low
             moves += 1
             low = rankset.previous_rank(ranks, side, high)
@@ -184,14 +196,17 @@ def settle(points, loss, ranks, side, minimum):
     low, high, n_active, weight, total, square, upper, moves = minimum
     high = rankset.next_rank(ranks, side, low)
     low = rankset.previous_rank(ranks, side, high)
-    return walk(points, loss, ranks, side, Minimum(low, high, n_active, weight, total, square, upper, moves))
+    return walk(
+        points, loss, ranks, side, Minimum(low, high, n_active, weight, total, square, upper, moves)
+    )
 
 
 @inlined
 def leave(minimum, rank):
     """A minimum to be settled later: the sums of its piece, seen from the rank in it that is nearest to `rank`.
 
-    With `rank` at the minimum of a node no limit that is too far away to matter there ever enters the sums.
+    With `rank` at the minimum of a node no limit that is too far away to matter there ever enters
+    the sums.
     """
     low, high, n_active, weight, total, square, upper, moves = minimum
     low = min(max(low, rank), high - 1)
@@ -202,7 +217,8 @@ def leave(minimum, rank):
 def least_squared(cost, pull, lower, upper):
     """A lower bound of the least cost of squared hinges: see `screen`.
 
-    They cost `cost` at some value and are drawn to the right by `pull`; the violated limits weigh `lower` and `upper`.
+    They cost `cost` at some value and are drawn to the right by `pull`; the violated limits weigh
+    `lower` and `upper`.
     """
     against = max(upper if pull > 0 else lower, 0.0)  # a zero may come as a difference, rounded
     return max(cost * against - pull * pull, 0.0) / max(against, TINY)

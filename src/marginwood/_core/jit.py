@@ -1,7 +1,7 @@
 """Compilation policy, and intrinsics: with `compiler.py` the only module that imports numba.
 
-Five decorators, one policy: compiled on first use, without the GIL, with NumPy's rules for division. They differ in
-who calls the function:
+Five decorators, one policy: compiled on first use, without the GIL, with NumPy's rules for
+division. They differ in who calls the function:
 
 ========  ===========================================================================================
 kernel    Python; kept on disk for later runs
@@ -11,9 +11,9 @@ inlined   the loop of a kernel: it becomes part of it, and its state stays in re
 folded    one kernel, once: it is compiled as part of that kernel, not twice
 ========  ===========================================================================================
 
-With ``NUMBA_DISABLE_JIT=1`` all run as plain Python, and the intrinsics below fall back to Python integers.
-An integer literal as an argument makes numba compile the callee once more for that literal: pass ``np.int64(0)``.
-``min`` and ``max`` take two numbers in kernels.
+With ``NUMBA_DISABLE_JIT=1`` all run as plain Python, and the intrinsics below fall back to Python
+integers. An integer literal as an argument makes numba compile the callee once more for that
+literal: pass ``np.int64(0)``. ``min`` and ``max`` take two numbers in kernels.
 """
 
 import inspect
@@ -35,14 +35,36 @@ from numba.core import serialize
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.imputils import lower_constant
-from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
+from numba.extending import (
+    NativeValue,
+    intrinsic,
+    models,
+    overload,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
-from marginwood._core.cache import Store, UnusableError, digest, digest_core, digest_files, user_folder
+from marginwood._core.cache import (
+    Store,
+    UnusableError,
+    digest,
+    digest_core,
+    digest_files,
+    user_folder,
+)
 from marginwood._core.compiler import Constant, ConstantType, KernelCompiler, PartCompiler
 from marginwood._core.notices import Notices, purpose_of
 
 # The settings of numba that change machine code.
-SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE")
+SETTINGS = (
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "LLVM_REFPRUNE_PASS",
+    "LOOP_VECTORIZE",
+    "OPT",
+    "SLP_VECTORIZE",
+)
 
 
 @cache
@@ -50,7 +72,10 @@ def _store():
     """Where the kernels of this process are kept; NUMBA_CACHE_DIR goes before the user's folder."""
     settings = [(name, str(getattr(config, name))) for name in SETTINGS]
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.implementation.cache_tag
-    name = digest(digest_core().encode(), repr((versions, sys.platform, platform.machine(), settings)).encode())
+    name = digest(
+        digest_core().encode(),
+        repr((versions, sys.platform, platform.machine(), settings)).encode(),
+    )
     root = Path(config.CACHE_DIR) if config.CACHE_DIR else user_folder()
     return Store(root / "marginwood" / name)
 
@@ -61,8 +86,9 @@ _notices = Notices(_store)
 class _KeptKernel:
     """The compiled forms of one kernel on disk, in place of numba's own cache.
 
-    That one looks at the file of a kernel only, not at those of the functions that become part of it, and is tied to
-    the path of the installation; a damaged file or a full disk is an error to it.
+    That one looks at the file of a kernel only, not at those of the functions that become part of
+    it, and is tied to the path of the installation; a damaged file or a full disk is an error to
+    it.
     """
 
     cache_path = None
@@ -72,7 +98,11 @@ class _KeptKernel:
 
     def _name(self, signature, codegen):
         function = self._function
-        own = digest_files(Path(inspect.getfile(function))), function.__qualname__, function.__code__.co_firstlineno
+        own = (
+            digest_files(Path(inspect.getfile(function))),
+            function.__qualname__,
+            function.__code__.co_firstlineno,
+        )
         return f"{function.__name__}-{digest(repr((own, str(signature), codegen.magic_tuple())).encode())}"
 
     def load_overload(self, sig, target_context):
@@ -106,7 +136,8 @@ class _KeptKernel:
 
 
 if hasattr(os, "register_at_fork"):
-    # A process that is forked while a thread compiles would wait for ever for that thread, which it does not have.
+    # A process that is forked while a thread compiles would wait for ever for that thread, which it
+    # does not have.
     acquire = global_compiler_lock.acquire
     release = global_compiler_lock.release
     os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
@@ -218,8 +249,13 @@ else:
             byte_pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
             word = ir.IntType(32)
             function_type = ir.FunctionType(ir.VoidType(), [byte_pointer.type, word, word, word])
-            function = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer.type], function_type)
-            builder.call(function, [byte_pointer, ir.Constant(word, 0), ir.Constant(word, 3), ir.Constant(word, 1)])
+            function = builder.module.declare_intrinsic(
+                "llvm.prefetch", [byte_pointer.type], function_type
+            )
+            builder.call(
+                function,
+                [byte_pointer, ir.Constant(word, 0), ir.Constant(word, 3), ir.Constant(word, 1)],
+            )
             return context.get_dummy_value()
 
         return types.void(array, types.intp), codegen
@@ -228,8 +264,8 @@ else:
     def borrow(typingctx, array):
         """The same array without reference counting, valid while its owner lives.
 
-        Passing an array to a function costs two atomic operations: 100 ns per interval in a sweep, ten
-        times the work itself. A kernel borrows only its own arguments: their owners outlive it.
+        Passing an array to a function costs two atomic operations: 100 ns per interval in a sweep,
+        ten times the work itself. A kernel borrows only its own arguments: their owners outlive it.
         """
 
         def codegen(context, builder, signature, args):

@@ -1,7 +1,8 @@
 """Lanes: eight numbers that are added, multiplied and compared at once.
 
-LLVM unrolls a loop over eight numbers before it would think of vectors. Numbers that are lanes from the start become
-vector instructions of any width, and stay in registers from one turn of a loop to the next.
+LLVM unrolls a loop over eight numbers before it would think of vectors. Numbers that are lanes from
+the start become vector instructions of any width, and stay in registers from one turn of a loop to
+the next.
 """
 
 import operator
@@ -75,7 +76,9 @@ else:
         """Write lanes to an array from a position on."""
 
         def codegen(context, builder, signature, args):
-            builder.store(args[2], _pointer(context, builder, signature.args[0], *args[:2]), align=8)
+            builder.store(
+                args[2], _pointer(context, builder, signature.args[0], *args[:2]), align=8
+            )
             return context.get_dummy_value()
 
         return types.void(array, types.int64, lanes), codegen
@@ -137,7 +140,11 @@ else:
                 return None
             return lambda a, b: compute(a, b)
 
-    for _operation, _method in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+    for _operation, _method in (
+        (operator.add, "fadd"),
+        (operator.sub, "fsub"),
+        (operator.mul, "fmul"),
+    ):
         _define(_operation, _method)
 
 # All pairs of one of the first four lanes and one of the last four, in two halves.

@@ -1,8 +1,9 @@
 """Monotone effects: bounds of the values below a split.
 
-A split of a feature that must raise the prediction needs a left value below the right one. Half-way between both lies a
-bound that no value below the split may cross on its side, however deep: so all values to the left of the split are
-below all to its right. Values are clipped to the bounds of their node, which its children inherit.
+A split of a feature that must raise the prediction needs a left value below the right one. Half-way
+between both lies a bound that no value below the split may cross on its side, however deep: so all
+values to the left of the split are below all to its right. Values are clipped to the bounds of
+their node, which its children inherit.
 """
 
 from marginwood._core.jit import inlined

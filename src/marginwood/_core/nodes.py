@@ -1,6 +1,7 @@
 """The node table: a fitted tree is one array with a row per node.
 
-Row 0 is the root, a split's two children are neighbouring rows, and ``children_left == LEAF`` marks a leaf.
+Row 0 is the root, a split's two children are neighbouring rows, and ``children_left == LEAF`` marks
+a leaf.
 """
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 LEAF = -1
 NO_FEATURE = -2  # as in scikit-learn's tables
 
-# What a step of `predict` reads comes first, in 24 bytes: it touches one cache line. A tree grown to the
-# end has two nodes per row, so the links are 32-bit.
+# What a step of `predict` reads comes first, in 24 bytes: it touches one cache line. A tree grown
+# to the end has two nodes per row, so the links are 32-bit.
 NODE_DTYPE = np.dtype(
     [
         ("threshold", np.float64),

@@ -1,23 +1,27 @@
 """The minimum of the limits of one side, afresh, and right to rounding whatever weights and breakpoints span.
 
-Two walks start at the outermost limits and meet at the minimum. The one from the left knows about the upper limits
-behind it, the one from the right about lower limits. With ``p`` and ``q`` for where they are, they compare
+Two walks start at the outermost limits and meet at the minimum. The one from the left knows about
+the upper limits behind it, the one from the right about lower limits. With ``p`` and ``q`` for
+where they are, they compare
 
 =============  ======================================  =====================================
 squared hinge  ``sum(w * (p - b))`` of upper limits    ``sum(w * (b - q))`` of lower limits
 linear hinge   their weight                            their weight
 =============  ======================================  =====================================
 
-Both numbers grow along their walk, and their difference is the slope of the cost, so the walk with less goes on. Only
-numbers that are not negative are ever added: nothing cancels, no heavy limit that is satisfied drowns a light one, and
-a cost of zero is exactly zero. The minimum lies where the walks meet.
+Both numbers grow along their walk, and their difference is the slope of the cost, so the walk with
+less goes on. Only numbers that are not negative are ever added: nothing cancels, no heavy limit
+that is satisfied drowns a light one, and a cost of zero is exactly zero. The minimum lies where the
+walks meet.
 
-Which walk goes on is a coin toss at every step, and a processor that guesses wrong waits longer than a step takes. The
-numbers of a walk do not depend on when it goes on, only where both meet does. So each goes ahead by STRIDE limits: if
-it has less there than the other one STRIDE limits ahead, it passes them all before the other has passed its own.
+Which walk goes on is a coin toss at every step, and a processor that guesses wrong waits longer
+than a step takes. The numbers of a walk do not depend on when it goes on, only where both meet
+does. So each goes ahead by STRIDE limits: if it has less there than the other one STRIDE limits
+ahead, it passes them all before the other has passed its own.
 
-The linear hinge is flat where both weights are equal. So these are kept in two doubles each, a sum and what it has
-rounded off: a limit of 1e-25 of the weight still tips the balance between heavy ones.
+The linear hinge is flat where both weights are equal. So these are kept in two doubles each, a sum
+and what it has rounded off: a limit of 1e-25 of the weight still tips the balance between heavy
+ones.
 """
 
 from typing import NamedTuple
@@ -29,7 +33,8 @@ from marginwood._core.hinge import LINEAR, LOWER, middle_of
 from marginwood._core.jit import borrow, filling, inlined, inner
 from marginwood._core.rankset import FIRST, N_SENTINELS
 
-# Sums of two doubles that differ by less than this share are the same sum, rounded in another order.
+# Sums of two doubles that differ by less than this share are the same sum, rounded in another
+# order.
 BALANCE = 2.0**-90
 # How many limits a walk passes at once while the walks are far apart.
 STRIDE = 64
@@ -66,7 +71,8 @@ def compare_weights(upper, upper_rest, lower, lower_rest):
 def between(upper, lower):
     """Value and cost of squared hinges between the breakpoints p and q, with limits of both kinds active.
 
-    Each kind comes as its weight, first and second moment around p (upper limits) or q (lower ones), and that point.
+    Each kind comes as its weight, first and second moment around p (upper limits) or q (lower
+    ones), and that point.
     """
     u, d, s, p = upper
     v, a, t, q = lower

@@ -1,8 +1,8 @@
 """Orders: features and limits sorted once, before a tree grows.
 
 A feature's order lists the samples by value; an entry below zero starts a new value (its sample is
-``entry & SAMPLE_MASK``), so that a sweep sees every boundary without reading the values. NaN comes last.
-A limit is the number ``2 * sample + kind``.
+``entry & SAMPLE_MASK``), so that a sweep sees every boundary without reading the values. NaN comes
+last. A limit is the number ``2 * sample + kind``.
 """
 
 from typing import NamedTuple
@@ -54,8 +54,8 @@ def _make_keys_sortable(keys):
 def _sort_words(words, spare, counts):
     """Sort 64-bit words by their upper halves, stably: a radix sort. Returns whether they end up in `spare`.
 
-    Four passes over 256 buckets, whose ends stay in the first-level cache, take less time than three over 2,048. A
-    digit that is the same in all words costs no pass.
+    Four passes over 256 buckets, whose ends stay in the first-level cache, take less time than
+    three over 2,048. A digit that is the same in all words costs no pass.
     """
     words = borrow(words)
     spare = borrow(spare)
@@ -131,9 +131,10 @@ def _sort_run(words, in_order, keys, counts):
 def argsort(keys, words, spare, counts):
     """Sort words by key, stably: the lower half of a word is the position of its key.
 
-    `keys` are the bits of doubles; they become integers of the same order. The 32 highest bits in which they differ are
-    sorted together with the position in one 64-bit word; what they leave undecided are short runs. Returns the sorted
-    words and their keys, which lie in `words` and `spare`, or the other way round.
+    `keys` are the bits of doubles; they become integers of the same order. The 32 highest bits in
+    which they differ are sorted together with the position in one 64-bit word; what they leave
+    undecided are short runs. Returns the sorted words and their keys, which lie in `words` and
+    `spare`, or the other way round.
     """
     keys = borrow(keys)
     words = borrow(words)
@@ -176,7 +177,9 @@ class Workspace(NamedTuple):
 def make_workspace(n):
     """Room to sort `n` values."""
     keys, words, spare = (np.empty(n, dtype=np.uint64) for _ in range(3))
-    return Workspace(keys.view(np.float64), keys, words, spare, np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64))
+    return Workspace(
+        keys.view(np.float64), keys, words, spare, np.empty((N_DIGITS, N_BUCKETS), dtype=np.int64)
+    )
 
 
 def sort_features(X, team=None):
@@ -215,7 +218,8 @@ def _sort_columns(X, orders, first, last, workspace):
             orders[feature, i] = sample | NEW_VALUE if is_new else sample
 
 
-# The lists of limits: their kind, and whether they are of un-censored rows, of which a list holds both limits.
+# The lists of limits: their kind, and whether they are of un-censored rows, of which a list holds
+# both limits.
 LISTS = (0, False), (1, False), (0, True)
 
 
@@ -229,7 +233,9 @@ def sort_limits(intervals, is_exact, team=None):
             room = len(intervals) * (2 if LISTS[i][1] else 1)
             limits = np.empty(room, dtype=np.int32)
             breakpoints = np.empty(room)
-            n_limits = _sort_limits(intervals, is_exact, *LISTS[i], limits, breakpoints.view(np.uint64), workspace)
+            n_limits = _sort_limits(
+                intervals, is_exact, *LISTS[i], limits, breakpoints.view(np.uint64), workspace
+            )
             lists[i] = limits[:n_limits], breakpoints[:n_limits]
 
     if team is None:
@@ -321,7 +327,8 @@ def keep_orders(orders, weights, kept):
         at = np.uint64(0)
         i = np.uint64(0)
         new = NOTHING
-        # Every entry is written, and overwritten unless it is kept: draws cannot be guessed, so a branch would be slow.
+        # Every entry is written, and overwritten unless it is kept: draws cannot be guessed, so a
+        # branch would be slow.
         while at < n_kept:
             entry = order[i]
             new |= entry & ~SAMPLE_MASK

@@ -1,16 +1,17 @@
 """Which groups go left, by a pair of values: those that cost less at the lower one.
 
-The best split of groups has a pair of values, the minimisers of its sides, and every group is on the side whose value
-is cheaper for it: all it takes to know is the pair. At first it is the best of the values for which the costs of
-groups are known, one from the left of the node's minimiser and one from the right. Then, by turns, each side gets the
-value where its costs are least, and groups go to the side that they prefer. Between the values for which they are
-known, costs follow a parabola through the nearest three.
+The best split of groups has a pair of values, the minimisers of its sides, and every group is on
+the side whose value is cheaper for it: all it takes to know is the pair. At first it is the best of
+the values for which the costs of groups are known, one from the left of the node's minimiser and
+one from the right. Then, by turns, each side gets the value where its costs are least, and groups
+go to the side that they prefer. Between the values for which they are known, costs follow a
+parabola through the nearest three.
 
-If that leaves too few samples on a side, groups move there from the other, those first whose costs rise least per
-sample, and turns go on from what comes out.
+If that leaves too few samples on a side, groups move there from the other, those first whose costs
+rise least per sample, and turns go on from what comes out.
 
-With costs (4, 1, 1, 4) at the values (-2, -1, 1, 2), the cost at 0 is that of the parabola through (-2, 4), (-1, 1)
-and (1, 1), which is 0: the `factors` of these three costs are -1/3, 1 and 1/3.
+With costs (4, 1, 1, 4) at the values (-2, -1, 1, 2), the cost at 0 is that of the parabola through
+(-2, 4), (-1, 1) and (1, 1), which is 0: the `factors` of these three costs are -1/3, 1 and 1/3.
 """
 
 import numpy as np
@@ -18,11 +19,22 @@ import numpy as np
 from marginwood._core.frontier import pop, push
 from marginwood._core.groups import HALF, N_VALUES
 from marginwood._core.jit import borrow, inner
-from marginwood._core.lanes import N_LANES, first_pairs, load, lower_of, second_pairs, spread, store, total, with_last
+from marginwood._core.lanes import (
+    N_LANES,
+    first_pairs,
+    load,
+    lower_of,
+    second_pairs,
+    spread,
+    store,
+    total,
+    with_last,
+)
 
 # How often values and groups take turns.
 MAX_TURNS = 6
-# From how many of the best pairs a search may start, where a look at all groups is cheap: they are LARGE on average.
+# From how many of the best pairs a search may start, where a look at all groups is cheap: they are
+# LARGE on average.
 N_STARTS = 4
 LARGE = 4
 
@@ -70,8 +82,8 @@ def _add_factors(room, value, sign):
 def _even_out(room, n_groups, n_left, least):
     """Move groups to the side that has too few samples, as far as the other keeps enough, and add up costs again.
 
-    When there are enough, those that the last ones have made needless go back: a small group may have come before a
-    large one that is enough by itself. Returns how many samples are on the left.
+    When there are enough, those that the last ones have made needless go back: a small group may
+    have come before a large one that is enough by itself. Returns how many samples are on the left.
     """
     costs = borrow(room.costs)
     starts = borrow(room.starts)
@@ -82,7 +94,9 @@ def _even_out(room, n_groups, n_left, least):
     short = np.uint8(n_left < least)
     n_short = n_left if short else n_samples - n_left
     for group in range(n_groups):
-        excess = total(load(costs, group * N_VALUES) * factors) / (starts[group + 1] - starts[group])
+        excess = total(load(costs, group * N_VALUES) * factors) / (
+            starts[group + 1] - starts[group]
+        )
         slots[group] = group
         gain = -excess if short else excess
         push(room.queue, group, gain if proposed[group] != short else -np.inf)
@@ -114,10 +128,10 @@ def _even_out(room, n_groups, n_left, least):
 def propose(room, n_groups, left, right, mu, least):
     """Propose for every group the side that it prefers if these are their values; add up the costs of both sides.
 
-    Groups to which it is all the same go where the value is nearer to the node's, because a side far away is for those
-    that belong there. Some have to move if a side has fewer samples than the least that it must have. Returns how many
-    groups change, all if some had to move, and how many samples are on the left: still too few or too many if there
-    is no way.
+    Groups to which it is all the same go where the value is nearer to the node's, because a side
+    far away is for those that belong there. Some have to move if a side has fewer samples than the
+    least that it must have. Returns how many groups change, all if some had to move, and how many
+    samples are on the left: still too few or too many if there is no way.
     """
     costs = borrow(room.costs)
     starts = borrow(room.starts)

@@ -1,9 +1,9 @@
 """One tree by a team of threads: the same bits as from `grow`, whoever does what and when.
 
-A node of many rows is *wide*: the thread that owns it tries its features in order, while idle threads bound the prices
-of those that come last, and try them, so that the owner may pass over them; then all of them partition orders. A node
-of few rows is grown with all that is below it by one thread. At the end nodes are numbered as `grow` would have
-numbered them.
+A node of many rows is *wide*: the thread that owns it tries its features in order, while idle
+threads bound the prices of those that come last, and try them, so that the owner may pass over
+them; then all of them partition orders. A node of few rows is grown with all that is below it by
+one thread. At the end nodes are numbered as `grow` would have numbered them.
 """
 
 from collections import deque
@@ -19,11 +19,11 @@ from marginwood._core.screen import make_screen
 from marginwood._core.search import NOT_PRICED
 from marginwood._core.split import Split
 
-# Nodes of fewer cells of X are not wide, and a tree of fewer is grown by one thread: what threads say to each other
-# takes a tenth of a millisecond.
+# Nodes of fewer cells of X are not wide, and a tree of fewer is grown by one thread: what threads
+# say to each other takes a tenth of a millisecond.
 LEAST_CELLS = 2**17
-# A node is wide if it has more than this share of the rows that come to a thread: there are parts enough to keep all
-# threads busy up to the end.
+# A node is wide if it has more than this share of the rows that come to a thread: there are parts
+# enough to keep all threads busy up to the end.
 SHARE = 0.25
 # How many cells a kernel works on before it says so.
 CELLS_PER_CALL = 2**16
@@ -64,7 +64,9 @@ class Growth:
         if place.stop - place.start <= self.largest:
             max_leaves = count_leaves(self.options, place)
             nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
-            n_nodes, _ = grow_on((*self.start, self._make_scratch(place, max_leaves), nodes), place, 0, 0)
+            n_nodes, _ = grow_on(
+                (*self.start, self._make_scratch(place, max_leaves), nodes), place, 0, 0
+            )
             part.nodes = nodes[:n_nodes].copy()
             return
         scratch = self._make_scratch(place, 1)
@@ -105,7 +107,9 @@ class Growth:
         n_rows = place.stop - place.start
         n_limits = place.limit_stop - place.limit_start
         n_categories = int(self.n_categories.max())
-        return make_scratch(self.shared, len(self.orders), n_rows, n_limits, max_leaves, n_categories)
+        return make_scratch(
+            self.shared, len(self.orders), n_rows, n_limits, max_leaves, n_categories
+        )
 
     def _search_all(self, places, nodes):
         """Search several nodes side by side."""
@@ -134,7 +138,9 @@ class Growth:
             if best.n_left > 0 or best.feature == NOT_PRICED:
                 break
             keys = self._keys_of([pair])
-            best = wide.try_paths(*self.start, scratch, place, opened, keys, np.full(len(keys), np.nan), best)
+            best = wide.try_paths(
+                *self.start, scratch, place, opened, keys, np.full(len(keys), np.nan), best
+            )
         return opened, best
 
     def _keys_of(self, varying):
@@ -149,9 +155,10 @@ class Growth:
     def _try_with_help(self, place, scratch, opened, keys, best):
         """The better of `best` and the splits of some paths: this thread tries the first ones, idle ones the last.
 
-        A split that is found out of turn counts for nothing but a bound: no split of its path costs less, up to the
-        tolerance. So this thread passes over that path, or tries it again in its turn. Prices of the same split may
-        round differently, by far less than half of the tolerance: what comes that near is tried again.
+        A split that is found out of turn counts for nothing but a bound: no split of its path costs
+        less, up to the tolerance. So this thread passes over that path, or tries it again in its
+        turn. Prices of the same split may round differently, by far less than half of the
+        tolerance: what comes that near is tried again.
         """
         least = np.full(len(keys), np.nan)
         unbounded, untried = deque(range(len(keys))), deque(range(len(keys)))
@@ -160,12 +167,16 @@ class Growth:
             own = self._copy_scratch(scratch, place)
             for i in self.team.drain(unbounded.pop):
                 if self.n_categories[keys[i, 0]] == 0:
-                    least[i] = wide.least_of_path(*self.plain_start, own.screen, place, opened, keys[i])
+                    least[i] = wide.least_of_path(
+                        *self.plain_start, own.screen, place, opened, keys[i]
+                    )
             for i in self.team.drain(untried.pop):
                 if self.n_categories[keys[i, 0]] == 0:
                     one = slice(i, i + 1)
                     known = best._replace(cost=best.cost + opened.tolerance / 2)
-                    found = wide.try_paths(*self.start, own, place, opened, keys[one], least[one], known)
+                    found = wide.try_paths(
+                        *self.start, own, place, opened, keys[one], least[one], known
+                    )
                     if found.feature != NOT_PRICED:
                         least[i] = found.cost - opened.tolerance
 
@@ -176,16 +187,22 @@ class Growth:
                 self.team.check_stopped()
                 first = n_tried
                 for _ in range(n_at_once):
-                    with suppress(IndexError):  # all others have been tried, or bounded, or are about to be
+                    with suppress(
+                        IndexError
+                    ):  # all others have been tried, or bounded, or are about to be
                         n_tried = untried.popleft() + 1
                         unbounded.popleft()
                 some = slice(first, n_tried)
-                best = wide.try_paths(*self.start, scratch, place, opened, keys[some], least[some], best)
+                best = wide.try_paths(
+                    *self.start, scratch, place, opened, keys[some], least[some], best
+                )
             if best.feature == NOT_PRICED:
                 unbounded.clear()
                 untried.clear()
                 return best
-        return wide.try_paths(*self.start, scratch, place, opened, keys[n_tried:], least[n_tried:], best)
+        return wide.try_paths(
+            *self.start, scratch, place, opened, keys[n_tried:], least[n_tried:], best
+        )
 
     def _copy_scratch(self, scratch, place):
         """Room for a thread to try paths of a node that another one has opened."""
@@ -197,7 +214,9 @@ class Growth:
 
     def _divide(self, scratch, nodes, n_nodes, n_pending):
         """Carry out the split of the first pending node; returns the places of its children."""
-        left, right, goes_on = wide.divide_node(*self.plain_start, scratch, nodes, n_nodes, n_pending)
+        left, right, goes_on = wide.divide_node(
+            *self.plain_start, scratch, nodes, n_nodes, n_pending
+        )
         start, stop = left.start, right.stop
         n_at_once = -(-CELLS_PER_CALL // (stop - start))
 

@@ -1,6 +1,7 @@
 """Carrying out a split: stable partitions of a node's stretches of the limits and of every order.
 
-Indices are unsigned here: nothing is compiled that looks for one from the end, which takes half of the time.
+Indices are unsigned here: nothing is compiled that looks for one from the end, which takes half of
+the time.
 """
 
 import numpy as np
@@ -71,7 +72,8 @@ def partition_orders(orders, start, stop, goes_left, spare):
             sample = entry & SAMPLE_MASK
             new = entry & ~SAMPLE_MASK
             is_left = np.uint64(goes_left[np.uint64(sample)])
-            # A boundary between two values stands on both sides until an entry of that side takes it over.
+            # A boundary between two values stands on both sides until an entry of that side takes
+            # it over.
             new_left |= new
             new_right |= new
             order[left] = sample | new_left

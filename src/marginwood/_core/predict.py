@@ -11,7 +11,8 @@ from marginwood._core.subsets import borrow_subsets, goes_left
 def _step(nodes, X, subsets, row, node):
     """The child of `node` that a row goes to; a leaf stays where it is.
 
-    The child is computed, not chosen: a choice compiles to a jump, which is wrong every other time (twice as slow).
+    The child is computed, not chosen: a choice compiles to a jump, which is wrong every other time
+    (twice as slow).
     """
     at = nodes[node]
     value = X[row, max(at["feature"], 0)]
@@ -38,7 +39,8 @@ def apply(nodes, X, subsets):
         fourth = min(first + 3, n_rows - 1)
         a = b = c = d = np.int64(0)
         moved = True
-        # Children have larger numbers than their parents, so the sum grows until all four are at a leaf.
+        # Children have larger numbers than their parents, so the sum grows until all four are at a
+        # leaf.
         while moved:
             before = a + b + c + d
             a = _step(nodes, X, subsets, first, a)

@@ -1,7 +1,8 @@
 """The minimum of every prefix of a list of intervals: the paper's solver.
 
-The walk keeps an account of how its running sums may have rounded. Where that could show in a cost, the prefix is
-solved afresh (`optimum`). If that happens too often, or the minimum jumps too far, all are solved by descent.
+The walk keeps an account of how its running sums may have rounded. Where that could show in a cost,
+the prefix is solved afresh (`optimum`). If that happens too often, or the minimum jumps too far,
+all are solved by descent.
 """
 
 from typing import NamedTuple
@@ -10,14 +11,23 @@ import numpy as np
 
 from marginwood._core import descent, hinge, rankset
 from marginwood._core.hinge import LINEAR, LOWER, Minimum
-from marginwood._core.jit import PREFETCH_DISTANCE, borrow, filling, inlined, inner, kernel, prefetch
+from marginwood._core.jit import (
+    PREFETCH_DISTANCE,
+    borrow,
+    filling,
+    inlined,
+    inner,
+    kernel,
+    prefetch,
+)
 from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST
 from marginwood._core.samples import put_sentinels
 from marginwood._core.split import MOVES_PER_LIMIT
 
-# A sum rounds by up to half of 2**-52 of itself at every step, at random: twice the root of the sum of squares of
-# 2**-52 of all its values is seven standard deviations of what adds up. That may be this share of a cost.
+# A sum rounds by up to half of 2**-52 of itself at every step, at random: twice the root of the sum
+# of squares of 2**-52 of all its values is seven standard deviations of what adds up. That may be
+# this share of a cost.
 SHARE = 1e-9
 NOISE = (2 * 2.0**-52 / SHARE) ** 2
 LARGEST = np.finfo(np.float64).max  # prefixes may reach any limit
@@ -77,7 +87,9 @@ class Noise(NamedTuple):
 def _more_noise(code, noise, exact, own, products, start, added, walked):
     """The noise after a row of weight `own`, with these squares of products, was added and the minimum walked on."""
     n_steps = 2.0 + (walked.moves - start.moves)
-    weight = 0.0 if exact else own + max(max(abs(start.weight), abs(added.weight)), abs(walked.weight))
+    weight = (
+        0.0 if exact else own + max(max(abs(start.weight), abs(added.weight)), abs(walked.weight))
+    )
     total = max(max(abs(start.total), abs(added.total)), abs(walked.total))
     square = max(max(start.square, added.square), walked.square) if code != LINEAR else 0.0
     return Noise(
@@ -91,9 +103,9 @@ def _more_noise(code, noise, exact, own, products, start, added, walked):
 def _least_weight(points, ranks, minimum, mu, blur):
     """The least weight of a piece and of the pieces beyond breakpoints that its value cannot be told from.
 
-    There the same error of a sum moves the value farther: with limits of weight 1 at the end of a piece, and of weight
-    1e-18 beside it, a value that is right to 1e-16 may belong anywhere in the next piece. Of many such breakpoints
-    nothing is known.
+    There the same error of a sum moves the value farther: with limits of weight 1 at the end of a
+    piece, and of weight 1e-18 beside it, a value that is right to 1e-16 may belong anywhere in the
+    next piece. Of many such breakpoints nothing is known.
     """
     least = minimum.weight
     weight = minimum.weight
@@ -133,7 +145,8 @@ def _is_certain(points, ranks, code, minimum, noise, exact, cost, centre, value)
         slope = min(abs(minimum.weight), abs(minimum.weight - step))
         is_on_its_side = exact or SHARE * SHARE * weight < slope * slope
         return is_on_its_side and total + at * at * weight <= cost * cost
-    # The distance by which the value may be off is compared with the one that the cost is a square of.
+    # The distance by which the value may be off is compared with the one that the cost is a square
+    # of.
     mu = minimum.total / minimum.weight
     twice = mu * mu
     slope = total + twice * weight
@@ -170,7 +183,11 @@ def _sums_at(points, ranks, side, best, code, moves):
             weight += own
             total += own * b
             square += own * b * b
-            noise = Noise(noise.weight + weight * weight, noise.total + total * total, noise.square + square * square)
+            noise = Noise(
+                noise.weight + weight * weight,
+                noise.total + total * total,
+                noise.square + square * square,
+            )
         rank = rankset.next_rank(ranks, side, rank)
     minimum = Minimum(best.low_rank, best.high_rank, n_active, weight, total, square, 0.0, moves)
     return minimum, noise
@@ -194,7 +211,9 @@ def _value_of(breakpoints, code, minimum, centre):
     if code != LINEAR and minimum.n_active > 0:
         return minimum.total / minimum.weight + centre
     low = breakpoints[minimum.low - FIRST] if minimum.low >= FIRST else -np.inf
-    high = breakpoints[minimum.high - FIRST] if minimum.high - FIRST < breakpoints.shape[0] else np.inf
+    high = (
+        breakpoints[minimum.high - FIRST] if minimum.high - FIRST < breakpoints.shape[0] else np.inf
+    )
     return hinge.middle_of(low, low if code == LINEAR and minimum.weight > 0 else high)
 
 

@@ -1,7 +1,7 @@
 """From arrays to a grown tree: the door of the core.
 
-Targets and weights are scaled by powers of two, which is exact: huge and subnormal ones meet the same arithmetic.
-The table of a grown tree is in the units of the targets again.
+Targets and weights are scaled by powers of two, which is exact: huge and subnormal ones meet the
+same arithmetic. The table of a grown tree is in the units of the targets again.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,8 @@ from marginwood._core.subsets import list_subsets
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
 POWERS = {"linear_hinge": 1, "squared_hinge": 2}  # of the target's unit in a cost
 MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
-# Limits too far away to matter may be as large as this power of two: sums over a billion of them do not overflow.
+# Limits too far away to matter may be as large as this power of two: sums over a billion of them do
+# not overflow.
 LARGEST_EXPONENT = 900
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 
@@ -30,7 +31,8 @@ SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 class Limits(NamedTuple):
     """The limits of a target at one margin by breakpoint; breakpoints and `margin` are scaled.
 
-    `default` is what a tree predicts that is grown from rows without any limit, in the unit of the target.
+    `default` is what a tree predicts that is grown from rows without any limit, in the unit of the
+    target.
     """
 
     in_order: np.ndarray
@@ -43,9 +45,9 @@ class Limits(NamedTuple):
 class Target:
     """Interval targets, sorted once for all margins.
 
-    Raising the margin moves all lower limits and all upper limits alike, so each of the two lists stays
-    sorted, and so do the un-censored rows, which have no margin: the order at any margin is a merge. Those are the
-    rows of `is_exact`, by default those whose ends are equal.
+    Raising the margin moves all lower limits and all upper limits alike, so each of the two lists
+    stays sorted, and so do the un-censored rows, which have no margin: the order at any margin is a
+    merge. Those are the rows of `is_exact`, by default those whose ends are equal.
     """
 
     def __init__(self, intervals, is_exact=None, team=None):
@@ -65,7 +67,9 @@ class Target:
             values += shift
             return limits, values
 
-        in_order, breakpoints = merge_limits(*moved(*self._lower, margin), *moved(*self._upper, -margin))
+        in_order, breakpoints = merge_limits(
+            *moved(*self._lower, margin), *moved(*self._upper, -margin)
+        )
         if len(self._exact[0]):
             in_order, breakpoints = merge_limits(*moved(*self._exact, 0.0), in_order, breakpoints)
         return Limits(in_order, breakpoints, margin, exponent)
@@ -74,8 +78,8 @@ class Target:
 def _reaches(lower, upper, exact):
     """The largest absolute value among the limits that matter, and among all.
 
-    Those from the first upper to the last lower limit matter, in either order; of lower limits alone only the last, of
-    upper limits alone only the first.
+    Those from the first upper to the last lower limit matter, in either order; of lower limits
+    alone only the last, of upper limits alone only the first.
     """
     starts = [values[0] for values in (upper, exact) if values.size]
     stops = [values[-1] for values in (lower, exact) if values.size]
@@ -136,7 +140,9 @@ def best_constant(limits, weights, loss):
     """The optimum of all limits, in the units of weights and targets; they must be of rows of positive weight."""
     weights, weight_unit = scaled(weights)
     best = _solve(limits, weights, loss)
-    value, low, high = (float(np.ldexp(number, limits.exponent)) for number in (best.value, best.low, best.high))
+    value, low, high = (
+        float(np.ldexp(number, limits.exponent)) for number in (best.value, best.low, best.high)
+    )
     cost = in_units(np.array([best.cost]), weight_unit, limits.exponent, POWERS[loss])[0]
     return best._replace(value=value, low=low, high=high, cost=float(cost))
 
@@ -153,7 +159,9 @@ def refuse_vanishing(cost, exponent):
     The unit of the weights does not count: it divides all costs alike.
     """
     if 0 < cost < np.ldexp(SMALLEST_NORMAL, -2 * exponent):
-        raise ValueError("y: squared distances between limits are below the smallest number. Multiply y by a constant.")
+        raise ValueError(
+            "y: squared distances between limits are below the smallest number. Multiply y by a constant."
+        )
 
 
 def subsample(orders, limits, weights, team=None):
@@ -171,7 +179,9 @@ def subsample(orders, limits, weights, team=None):
         team.map(keep, [slice(feature, feature + 1) for feature in range(len(orders))])
     kept, breakpoints = np.empty_like(limits.in_order), np.empty_like(limits.breakpoints)
     n_limits = keep_limits(limits.in_order, limits.breakpoints, weights, kept, breakpoints)
-    return kept_orders, limits._replace(in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits])
+    return kept_orders, limits._replace(
+        in_order=kept[:n_limits], breakpoints=breakpoints[:n_limits]
+    )
 
 
 class Kinds(NamedTuple):
@@ -203,7 +213,9 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     problem = Problem(*of_rows, n_categories, signs, None, limits.margin)
     mantissa, weight_exponent = np.frexp(weight_unit)
     with np.errstate(over="ignore", under="ignore"):
-        least = np.ldexp(options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent)
+        least = np.ldexp(
+            options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent
+        )
     options = options._replace(min_decrease=float(least))
     start = problem, LOSS_CODES[loss], CATEGORIES if has_categories else NUMBERS, options
     nodes = _grow(start, root_of(problem, seed), team)
@@ -227,7 +239,9 @@ def _grow(start, root, team):
     max_leaves = count_leaves(options, root)
     n_features, n_samples = problem.orders.shape
     n_categories = int(problem.n_categories.max())
-    scratch = make_scratch(shared, n_features, n_samples, len(problem.limits), max_leaves, n_categories)
+    scratch = make_scratch(
+        shared, n_features, n_samples, len(problem.limits), max_leaves, n_categories
+    )
     nodes = np.empty(2 * max_leaves, dtype=NODE_DTYPE)
     n_nodes, _ = grow_on((*start, scratch, nodes), root, 0, 0)
     return nodes[:n_nodes].copy()

@@ -23,7 +23,8 @@ def _meld(links, rates, a, b):
         a, b = b, a
     top = a
     while True:
-        # The right heap is melded with b and becomes the left one: swapping sides is what keeps skew heaps flat.
+        # The right heap is melded with b and becomes the left one: swapping sides is what keeps
+        # skew heaps flat.
         rest = links[a, 1]
         links[a, 1] = links[a, 0]
         if rest == NONE:
@@ -39,10 +40,11 @@ def _meld(links, rates, a, b):
 def collapse_rates(nodes):
     """For every node the cost per leaf at which pruning makes it a leaf; 0 for a leaf.
 
-    A split is worth the decrease of the cost that it brings for its one more leaf. A split worth no more than one
-    below it collapses together with that one, so the two are pooled and worth their average. Repeated until every
-    split is worth more than all below it, this gives the weakest-link sequence. The pools below a node
-    wait in a heap, and each leaves it at most once: O(n log n) for any shape of tree.
+    A split is worth the decrease of the cost that it brings for its one more leaf. A split worth no
+    more than one below it collapses together with that one, so the two are pooled and worth their
+    average. Repeated until every split is worth more than all below it, this gives the weakest-link
+    sequence. The pools below a node wait in a heap, and each leaves it at most once: O(n log n) for
+    any shape of tree.
     """
     nodes = borrow(nodes)
     n_nodes = nodes.shape[0]
@@ -58,7 +60,9 @@ def collapse_rates(nodes):
         decrease = nodes[node]["impurity"] - nodes[left]["impurity"] - nodes[right]["impurity"]
         decrease = max(decrease, 0.0)
         size = 1
-        pool = _meld(links, rates, left if n_splits[left] else NONE, right if n_splits[right] else NONE)
+        pool = _meld(
+            links, rates, left if n_splits[left] else NONE, right if n_splits[right] else NONE
+        )
         while pool != NONE and rates[pool] * size >= decrease:
             decrease += decreases[pool]
             size += n_splits[pool]
@@ -109,8 +113,9 @@ def _add_to_range(sums, start, stop, amount):
 def path_losses(nodes, subsets, leaf_from, n_subtrees, X, intervals, weights, kind):
     """The weighted loss of every subtree of a pruning path on some rows, in one walk per row.
 
-    Node `j` is a leaf from subtree ``leaf_from[j]`` on, until its parent is one: what its rows lose with its value
-    belongs to that range of subtrees. Nothing is ever subtracted, so that a loss of 0 is exactly 0.
+    Node `j` is a leaf from subtree ``leaf_from[j]`` on, until its parent is one: what its rows lose
+    with its value belongs to that range of subtrees. Nothing is ever subtracted, so that a loss of
+    0 is exactly 0.
     """
     nodes = borrow(nodes)
     leaf_from = borrow(leaf_from)

@@ -1,7 +1,7 @@
 """The NPMLE for many queries: each weighs some of the same rows, whose ends are sorted once.
 
-The ends of all rows have *places* in one order. A query marks the places of its own rows in a bitset and reads them in
-order: no query sorts anything.
+The ends of all rows have *places* in one order. A query marks the places of its own rows in a
+bitset and reads them in order: no query sorts anything.
 """
 
 from typing import NamedTuple
@@ -165,7 +165,9 @@ def estimate_queries(training, queries, tol, room, answers):
             continue
         n_effective = _mark(n_touched, total, room)
         found = room.found
-        n_rows, n_cells = find_cells(training, room.marks, room.total_weight, found, room.number, room.cells)
+        n_rows, n_cells = find_cells(
+            training, room.marks, room.total_weight, found, room.number, room.cells
+        )
         tolerance = max(tol / n_effective, LEAST_TOLERANCE)
         answers.gap[query] = n_effective * _estimate(n_rows, n_cells, tolerance, room)
         for i in range(n_touched):

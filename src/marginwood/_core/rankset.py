@@ -1,12 +1,13 @@
 """RankSet: ranks divided into two sides, as a hierarchical bitset.
 
-A rank is one bit of the bottom level, 0 on the RIGHT side and 1 on the LEFT side. Each side has levels of its
-own above that, where a bit says whether a word of the level below holds any rank of the side. Moving a rank from
-right to left and finding a neighbour on either side touch one word per level, at most four levels for 16 million
-ranks, and the bottom level of 100,000 ranks is 12 KB: it stays in the first-level cache.
+A rank is one bit of the bottom level, 0 on the RIGHT side and 1 on the LEFT side. Each side has
+levels of its own above that, where a bit says whether a word of the level below holds any rank of
+the side. Moving a rank from right to left and finding a neighbour on either side touch one word per
+level, at most four levels for 16 million ranks, and the bottom level of 100,000 ranks is 12 KB: it
+stays in the first-level cache.
 
-Ranks are numbered from FIRST. Each side has a sentinel below them, LEFT 0 and RIGHT 1, and one above them, so
-that every rank has a neighbour on both sides of it.
+Ranks are numbered from FIRST. Each side has a sentinel below them, LEFT 0 and RIGHT 1, and one
+above them, so that every rank has a neighbour on both sides of it.
 """
 
 from itertools import accumulate
@@ -29,8 +30,8 @@ HEADER = 2 * N_LEVELS
 def make_rank_set(n_ranks):
     """Room for `n_ranks` ranks; `reset` it before anything else.
 
-    One array, because a kernel that takes a tuple of arrays counts references at every call: the first
-    words say where each level of each side starts. The bottom level is shared.
+    One array, because a kernel that takes a tuple of arrays counts references at every call: the
+    first words say where each level of each side starts. The bottom level is shared.
     """
     n_words = [(n_ranks + N_SENTINELS >> 6 * level + 6) + 1 for level in range(N_LEVELS)]
     left = list(accumulate(n_words, initial=HEADER))
@@ -71,7 +72,8 @@ def move_left(ranks, rank):
     before = ranks[idx]
     after = before | (ONE << np.uint64(rank & 63))
     ranks[idx] = after
-    # Only the first rank of a word to enter the left, and the last to leave the right, are news to the levels above.
+    # Only the first rank of a word to enter the left, and the last to leave the right, are news to
+    # the levels above.
     if before == NONE or after == ALL:
         _move_words(ranks, rank >> 6, before == NONE, after == ALL)
 
@@ -112,7 +114,8 @@ def next_rank(ranks, side, rank):
 def _next_in_other_word(ranks, side, position):
     level = 0
     word = NONE
-    # Up to the first level that holds anything beyond, then down to its first rank. The sentinel ends the search.
+    # Up to the first level that holds anything beyond, then down to its first rank. The sentinel
+    # ends the search.
     while word == NONE:
         level += 1
         position = (position >> 6) + 1
@@ -144,7 +147,9 @@ def _previous_in_other_word(ranks, side, position):
     while word == NONE:
         level += 1
         position = (position >> 6) - 1
-        word = ranks[_level(ranks, side, level) + (position >> 6)] << np.uint64(63 - (position & 63))
+        word = ranks[_level(ranks, side, level) + (position >> 6)] << np.uint64(
+            63 - (position & 63)
+        )
     position -= leading_zeros(word)
     while level > 0:
         level -= 1

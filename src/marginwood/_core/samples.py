@@ -22,7 +22,8 @@ SAMPLE_DTYPE = np.dtype(
     align=True,
 )
 
-# Limits lighter than this share of the heaviest, or of all, are lost in sums that heavy ones have passed through.
+# Limits lighter than this share of the heaviest, or of all, are lost in sums that heavy ones have
+# passed through.
 LIGHT = 1e-7
 LIGHT_IN_ALL = 1e-11
 # So many limits are looked at together where the first of a kind is searched.
@@ -32,8 +33,9 @@ BLOCK = 4096
 class Spread(NamedTuple):
     """What decides how far the running sums of a sweep can be trusted; sums over the limits that may be active.
 
-    `distance` and `size` are sums of weighted distances and losses, as seen from the centre; `light` is the weight of
-    those that are LIGHT. `blur` is the cost that the last digits of the breakpoints make.
+    `distance` and `size` are sums of weighted distances and losses, as seen from the centre;
+    `light` is the weight of those that are LIGHT. `blur` is the cost that the last digits of the
+    breakpoints make.
     """
 
     weight: float
@@ -84,9 +86,10 @@ def rank_limits(limits, breakpoints, samples, points, centre):
 def contested(limits):
     """Where the first upper limit is, and where the last lower one ends.
 
-    A limit outside of this range is never active at the minimum of any part of the limits: left of the first upper
-    limit no cost falls to the left, right of the last lower one none falls to the right. However far away it is, it
-    must not count in tolerances. The range is empty if one value satisfies all.
+    A limit outside of this range is never active at the minimum of any part of the limits: left of
+    the first upper limit no cost falls to the left, right of the last lower one none falls to the
+    right. However far away it is, it must not count in tolerances. The range is empty if one value
+    satisfies all.
     """
     first, last = 0, limits.shape[0]
     while first < limits.shape[0] and limits[first] & 1 == LOWER:
@@ -177,9 +180,19 @@ def start_from(best, limits, breakpoints, points, code, ulps):
         size += own * b * b
     is_light = max(LIGHT * heaviest, LIGHT_IN_ALL * weight)
     middle = best.low_rank - FIRST + 1
-    up = _add_up(breakpoints, points, first, min(middle, last), 1.0, code, best.value, ulps, is_light)
-    low = _add_up(breakpoints, points, max(middle, first), last, -1.0, code, best.value, ulps, is_light)
-    spread = Spread(weight, distance, size if code == SQUARED else distance, up.light + low.light, up.blur + low.blur)
+    up = _add_up(
+        breakpoints, points, first, min(middle, last), 1.0, code, best.value, ulps, is_light
+    )
+    low = _add_up(
+        breakpoints, points, max(middle, first), last, -1.0, code, best.value, ulps, is_light
+    )
+    spread = Spread(
+        weight,
+        distance,
+        size if code == SQUARED else distance,
+        up.light + low.light,
+        up.blur + low.blur,
+    )
     n_active = up.n_active + low.n_active
     moves = np.int64(0)
     if code == LINEAR:

@@ -1,21 +1,22 @@
 """Which splits of a feature may be better than the best one so far: a bound of every split's price, before any sweep.
 
-At the minimiser ``mu`` of a node's cost, let a side violate lower limits by ``x``, of total weight ``c``, and upper
-limits by ``y``, of total weight ``d``. Say its own minimum lies at ``mu + z``, z > 0. There it violates those upper
-limits by ``y + z`` and costs, with weights in all sums, at least
+At the minimiser ``mu`` of a node's cost, let a side violate lower limits by ``x``, of total weight
+``c``, and upper limits by ``y``, of total weight ``d``. Say its own minimum lies at ``mu + z``, z >
+0. There it violates those upper limits by ``y + z`` and costs, with weights in all sums, at least
 
 =================  ==========================================================================================
 squared hinge      ``sum(x**2 + y**2) - 2 * z * sum(x - y) + d * z**2 >= sum(x**2 + y**2) - sum(x - y)**2 / d``
 linear hinge       ``max(sum(x) - c * z, 0) + sum(y) + d * z          >= sum(y) + sum(x) * d / c``
 =================  ==========================================================================================
 
-and for z < 0 the two kinds change places. The linear hinge has no curvature, and among noise its bound says little. So
-the cost and the slope of a side are also taken at one value on either side of ``mu``: where the slope has changed its
-sign, no cost in between is below the point at which both tangents meet.
+and for z < 0 the two kinds change places. The linear hinge has no curvature, and among noise its
+bound says little. So the cost and the slope of a side are also taken at one value on either side of
+``mu``: where the slope has changed its sign, no cost in between is below the point at which both
+tangents meet.
 
-These sums run over the samples of the side, and what a sample adds to them, its pull, is the same for all features:
-the bounds of all splits of a feature cost a fraction of a sweep. They show most of them to be worse than the best one
-so far.
+These sums run over the samples of the side, and what a sample adds to them, its pull, is the same
+for all features: the bounds of all splits of a feature cost a fraction of a sweep. They show most
+of them to be worse than the best one so far.
 """
 
 from typing import NamedTuple
@@ -30,21 +31,23 @@ from marginwood._core.split import Path, path_row
 
 # Pulls come in groups, which are added up one after the other: faster than all eight at once.
 GROUP = 4
-# The sums of this many splits are written down and then turned into bounds, several in one instruction.
+# The sums of this many splits are written down and then turned into bounds, several in one
+# instruction.
 BLOCK = 64
 # Rows whose pulls are filled and added up in one go.
 FILLED = 4096
 CACHE_LINE = 64
-# How many ranks from the minimum to either side value, in square roots of the number of limits: the minima of a
-# node's parts scatter that far.
+# How many ranks from the minimum to either side value, in square roots of the number of limits: the
+# minima of a node's parts scatter that far.
 SPREAD = 1.5
 
 
 class Screen(NamedTuple):
     """Room for the pulls of samples, for their sums over a node and over a side, and for a path's bounds.
 
-    Squared hinge: one group per sample, ``x**2 + y**2, x - y, c, d``. Linear hinge: two groups, ``x, y, c, d`` and the
-    cost and the slope at the value on the left and at the value on the right.
+    Squared hinge: one group per sample, ``x**2 + y**2, x - y, c, d``. Linear hinge: two groups,
+    ``x, y, c, d`` and the cost and the slope at the value on the left and at the value on the
+    right.
     """
 
     pulls: np.ndarray
@@ -179,9 +182,13 @@ def _add_up(room, order, row, width, group, n_groups):
         sums[first + 2, u] = c
         sums[first + 3, u] = d
         if group == 0:
-            ahead = order[np.uint64(min(row + i + PREFETCH_DISTANCE, order.shape[0] - 1))] & SAMPLE_MASK
+            ahead = (
+                order[np.uint64(min(row + i + PREFETCH_DISTANCE, order.shape[0] - 1))] & SAMPLE_MASK
+            )
             prefetch(pulls, np.int64(ahead) * n_groups * GROUP)
-        idx = np.uint64(order[np.uint64(row + i)] & SAMPLE_MASK) * np.uint64(n_groups) + np.uint64(group)
+        idx = np.uint64(order[np.uint64(row + i)] & SAMPLE_MASK) * np.uint64(n_groups) + np.uint64(
+            group
+        )
         a += pulls[idx, 0]
         b += pulls[idx, 1]
         c += pulls[idx, 2]
@@ -193,11 +200,14 @@ def _add_up(room, order, row, width, group, n_groups):
 
 
 @inlined
-def _least_of_tangents(x, y, c, d, left_cost, left_slope, right_cost, right_slope, distances, slack):
+def _least_of_tangents(
+    x, y, c, d, left_cost, left_slope, right_cost, right_slope, distances, slack
+):
     """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `bound`.
 
-    Where the slope changes its sign towards the other value, the height at which the tangents at ``mu`` and there meet;
-    otherwise the bound of the module's table. Sums of weights are differences: `slack` is more than their rounding.
+    Where the slope changes its sign towards the other value, the height at which the tangents at
+    ``mu`` and there meet; otherwise the bound of the module's table. Sums of weights are
+    differences: `slack` is more than their rounding.
     """
     is_right = c > d
     cost = right_cost if is_right else left_cost
@@ -291,7 +301,16 @@ def screen(room, order, path, loss, distances, price):
             if not bounds[np.uint64(i)] >= price:
                 first, last = min(first, start + i), start + i
         start += width
-    return Path(path.feature, path.start, path.stop, path.n_missing, path.missing_left, first, last, path.effect)
+    return Path(
+        path.feature,
+        path.start,
+        path.stop,
+        path.n_missing,
+        path.missing_left,
+        first,
+        last,
+        path.effect,
+    )
 
 
 @inner

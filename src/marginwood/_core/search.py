@@ -18,7 +18,15 @@ from marginwood._core.optimum import Optimum
 from marginwood._core.order import SAMPLE_MASK
 from marginwood._core.samples import contested, minimise, rank_limits, start_from
 from marginwood._core.screen import Screen, fill, screen
-from marginwood._core.split import DESCENDING, WALKING, Effect, Split, make_path, sweep, sweep_by_descent
+from marginwood._core.split import (
+    DESCENDING,
+    WALKING,
+    Effect,
+    Split,
+    make_path,
+    sweep,
+    sweep_by_descent,
+)
 
 # A split must lower the cost by this share of the node's cost, ...
 COST_TOLERANCE = 1e-10
@@ -27,7 +35,8 @@ SUM_TOLERANCE = 1e-14
 # ... and by more than this many units in the last place of its targets can cause.
 ULPS = 4.0
 EPSILON = 2.0**-52
-# Where the rounding of running sums may be a larger share of the node's cost, splits are priced by descent.
+# Where the rounding of running sums may be a larger share of the node's cost, splits are priced by
+# descent.
 PRICE_TOLERANCE = 1e-9
 
 NOT_PRICED = -3  # instead of the feature of a split
@@ -41,9 +50,9 @@ MULTIPLIER = np.uint64(0x9E3779B1)
 class Problem(NamedTuple):
     """What a tree is grown from. `breakpoints` are those of `limits`.
 
-    `n_categories` of a feature are 0 if it holds numbers; `signs` say which way it must move the prediction, 0 for any.
-    Orders, limits and breakpoints are permuted while the tree grows. Python gives the loss apart, because numba takes
-    long to see the type of a tuple that holds a constant.
+    `n_categories` of a feature are 0 if it holds numbers; `signs` say which way it must move the
+    prediction, 0 for any. Orders, limits and breakpoints are permuted while the tree grows. Python
+    gives the loss apart, because numba takes long to see the type of a tuple that holds a constant.
     """
 
     X: np.ndarray
@@ -60,8 +69,8 @@ class Problem(NamedTuple):
 class Options(NamedTuple):
     """When to stop; `max_leaf_nodes` of 0 means no bound, and growth in depth rather than best first.
 
-    With `by_descent` all splits are priced in the way that is otherwise the last resort. Nodes of more rows than
-    `largest` are left to the caller.
+    With `by_descent` all splits are priced in the way that is otherwise the last resort. Nodes of
+    more rows than `largest` are left to the caller.
     """
 
     max_depth: int
@@ -150,7 +159,9 @@ def prepare(problem, scratch, place, centre, reach, best):
     start, spread = start_from(best, limits, breakpoints, points, problem.loss, ulps)
     loss = hinge.make_loss(problem.loss, 2 * place.weight, spread.distance, spread.weight, reach)
     is_wide = not _can_trust_sums(best.cost, loss, spread)
-    tolerance = COST_TOLERANCE * best.cost + spread.blur + (0.0 if is_wide else SUM_TOLERANCE * spread.size)
+    tolerance = (
+        COST_TOLERANCE * best.cost + spread.blur + (0.0 if is_wide else SUM_TOLERANCE * spread.size)
+    )
     return Node(best, loss, start, centre, tolerance, is_wide)
 
 
@@ -158,8 +169,9 @@ def prepare(problem, scratch, place, centre, reach, best):
 def _can_trust_sums(cost, loss, spread):
     """Whether the running sums of a sweep price all splits of a node up to a small share of its cost.
 
-    They round by a share of all that passes through them. Then the pointer of the linear hinge may stop anywhere
-    that sums of weights cannot tell apart, and the cost of light limits alone, with the squared hinge, is anything.
+    They round by a share of all that passes through them. Then the pointer of the linear hinge may
+    stop anywhere that sums of weights cannot tell apart, and the cost of light limits alone, with
+    the squared hinge, is anything.
     """
     if loss.code == SQUARED:
         lost = 4 * spread.light * loss.reach * loss.reach
@@ -227,7 +239,9 @@ def fill_screen(problem, scratch, place, node):
     points = points_of(scratch, place)
     start, stop = place.start, place.stop
     choose_values(scratch.categories, points, mu)
-    return fill(scratch.screen, order, start, stop, scratch.samples, points, node.loss, node.minimum, mu)
+    return fill(
+        scratch.screen, order, start, stop, scratch.samples, points, node.loss, node.minimum, mu
+    )
 
 
 @folded
@@ -236,15 +250,22 @@ def varying(problem, place, feature):
     X = problem.X
     order = problem.orders[feature]
     n_missing = n_missing_in(X, order, place.start, place.stop, feature)
-    first, last = X[order[place.start] & SAMPLE_MASK, feature], X[order[place.stop - 1] & SAMPLE_MASK, feature]
+    first, last = (
+        X[order[place.start] & SAMPLE_MASK, feature],
+        X[order[place.stop - 1] & SAMPLE_MASK, feature],
+    )
     return -1 if first == last or n_missing == place.stop - place.start else n_missing
 
 
 @folded
 def path_of(problem, options, place, node, key):
     """The path of a key: a feature, how many samples miss it, and whether these go left."""
-    effect = Effect(np.int64(problem.signs[key[0]]), place.low - node.centre, place.high - node.centre)
-    return make_path(key[0], place.start, place.stop, key[1], key[2], options.min_samples_leaf, effect)
+    effect = Effect(
+        np.int64(problem.signs[key[0]]), place.low - node.centre, place.high - node.centre
+    )
+    return make_path(
+        key[0], place.start, place.stop, key[1], key[2], options.min_samples_leaf, effect
+    )
 
 
 @folded
@@ -255,7 +276,9 @@ def try_path(problem, scratch, options, place, node, distances, key, best, way, 
     """
     in_budget = True
     if kinds == CATEGORIES and problem.n_categories[key[0]] > 0:
-        best = search_groups(problem, scratch, options, place, node, key[0], key[1], way, best, distances)
+        best = search_groups(
+            problem, scratch, options, place, node, key[0], key[1], way, best, distances
+        )
     else:
         path = path_of(problem, options, place, node, key)
         order = problem.orders[path.feature]
@@ -307,7 +330,9 @@ def search(problem, scratch, options, place, node, way, kinds):
         n_paths = 2 if n_missing > 0 and problem.n_categories[feature] == 0 else 1
         for missing_left in range(n_paths):
             key = feature, n_missing, missing_left
-            best, in_budget = try_path(problem, scratch, options, place, node, distances, key, best, way, kinds)
+            best, in_budget = try_path(
+                problem, scratch, options, place, node, distances, key, best, way, kinds
+            )
             if not in_budget:
                 return not_priced
     return best

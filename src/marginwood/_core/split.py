@@ -1,8 +1,9 @@
 """One sweep of a node along one feature, and the best split of a node.
 
-A sweep walks the node's samples in the order of a feature. Every sample leaves the right side and enters the
-left side; at every boundary the sum of both sides' costs is the price of splitting there. The minima of both sides are
-looked for only where a lower bound of that price is less than the best price so far.
+A sweep walks the node's samples in the order of a feature. Every sample leaves the right side and
+enters the left side; at every boundary the sum of both sides' costs is the price of splitting
+there. The minima of both sides are looked for only where a lower bound of that price is less than
+the best price so far.
 """
 
 from typing import NamedTuple
@@ -16,7 +17,8 @@ from marginwood._core.order import SAMPLE_MASK
 # A sweep that walks further than this many pieces per limit is done again by descent.
 MOVES_PER_LIMIT = 8
 
-# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and compiled apart.
+# How the splits of a node are priced. Descent does what a walking sweep cannot; that is seldom, and
+# compiled apart.
 WALKING, DESCENDING = Constant(0, "sweeps"), Constant(1, "descent")
 
 
@@ -34,8 +36,8 @@ class Effect(NamedTuple):
 class Path(NamedTuple):
     """The samples of a sweep: rows start..stop of a feature's order, of which the last n_missing hold NaN.
 
-    With `missing_left` the missing ones come first, otherwise last. A split may lie in front of the positions
-    `first` to `last`.
+    With `missing_left` the missing ones come first, otherwise last. A split may lie in front of the
+    positions `first` to `last`.
     """
 
     feature: int
@@ -77,7 +79,16 @@ def path_row(path, position):
 def make_path(feature, start, stop, n_missing, missing_left, min_samples_leaf, effect):
     """All samples of a node, with as many on either side as a leaf must have, and a number besides any missing ones."""
     first = max(min_samples_leaf, n_missing + 1 if missing_left else 1)
-    return Path(feature, start, stop, n_missing, missing_left, first, stop - start - min_samples_leaf, effect)
+    return Path(
+        feature,
+        start,
+        stop,
+        n_missing,
+        missing_left,
+        first,
+        stop - start - min_samples_leaf,
+        effect,
+    )
 
 
 @inlined
@@ -113,9 +124,14 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
         if row + PREFETCH_DISTANCE < path.stop:
             prefetch(samples, np.int64(order[np.uint64(row + PREFETCH_DISTANCE)] & SAMPLE_MASK))
         row = row + 1 if row + 1 < path.stop else path.start
-        is_candidate = position >= path.first and not bounds[np.uint64(position)] >= cost - tolerance
+        is_candidate = (
+            position >= path.first and not bounds[np.uint64(position)] >= cost - tolerance
+        )
         if is_candidate:
-            is_candidate = hinge.bound_of(points, loss, before) + hinge.bound_of(points, loss, after) < cost - tolerance
+            is_candidate = (
+                hinge.bound_of(points, loss, before) + hinge.bound_of(points, loss, after)
+                < cost - tolerance
+            )
         if is_candidate:
             before = hinge.settle(points, loss, ranks, rankset.LEFT, before)
             after = hinge.settle(points, loss, ranks, rankset.RIGHT, after)
@@ -126,7 +142,10 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                 break  # it only grows from here on
             price = left_cost + hinge.cost_of(points, loss, after)
             if price < cost - tolerance:
-                left, right = hinge.value_of(points, loss, before), hinge.value_of(points, loss, after)
+                left, right = (
+                    hinge.value_of(points, loss, before),
+                    hinge.value_of(points, loss, after),
+                )
                 if path.effect.sign != 0:
                     left = hinge.nearest_of(points, loss, before, path.effect)
                     right = hinge.nearest_of(points, loss, after, path.effect)
@@ -135,8 +154,8 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                     n_left = position
                     left_value, right_value = left, right
             before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
-        # A lower limit that is not there has rank 0, an upper one that of the sentinel above: neither is ever active,
-        # and a step of 0 is added.
+        # A lower limit that is not there has rank 0, an upper one that of the sentinel above:
+        # neither is ever active, and a step of 0 is added.
         sample = samples[np.uint64(entry & SAMPLE_MASK)]
         weight = sample["weight"]
         rank = np.int64(sample["lower_rank"])

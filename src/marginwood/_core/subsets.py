@@ -12,8 +12,9 @@ from marginwood._core.order import SAMPLE_MASK
 class Subsets(NamedTuple):
     """The categories that go left at each split of categories, whose threshold is the number of its subset.
 
-    Subset j holds the codes from ``offsets[j]`` to ``offsets[j + 1]``, ascending. All other categories go right, and
-    NaN goes where missing values go. `n_categories` of a feature are 0 if it holds numbers.
+    Subset j holds the codes from ``offsets[j]`` to ``offsets[j + 1]``, ascending. All other
+    categories go right, and NaN goes where missing values go. `n_categories` of a feature are 0 if
+    it holds numbers.
     """
 
     n_categories: np.ndarray
@@ -52,7 +53,12 @@ def _is_listed(subsets, number, code):
 def goes_left(at, value, subsets):
     """Whether a split, a row of a node table, sends a value left; of a leaf the answer means nothing."""
     is_left = (value <= at["threshold"]) | ((value != value) & (at["missing_go_to_left"] != 0))
-    if subsets is not None and at["children_left"] != LEAF and value == value and _is_of_categories(subsets, at):
+    if (
+        subsets is not None
+        and at["children_left"] != LEAF
+        and value == value
+        and _is_of_categories(subsets, at)
+    ):
         is_left = _is_listed(subsets, np.int64(at["threshold"]), value)
     return is_left
 
@@ -60,11 +66,14 @@ def goes_left(at, value, subsets):
 def list_subsets(nodes, X, orders, n_categories):
     """Read off the orders of a complete tree which categories its splits send left; fills thresholds."""
     n_samples = orders.shape[1]
-    # The left side has fewer samples, so that a sample is in the subsets of no more splits than it can be halved.
+    # The left side has fewer samples, so that a sample is in the subsets of no more splits than it
+    # can be halved.
     codes = np.empty(n_samples * max(int(n_samples).bit_length(), 1), dtype=np.int32)
     offsets = np.empty(len(nodes) // 2 + 1, dtype=np.int64)
     n_subsets = _list_subsets(nodes, X, orders, n_categories, offsets, codes)
-    return Subsets(n_categories, offsets[: n_subsets + 1].copy(), codes[: offsets[n_subsets]].copy())
+    return Subsets(
+        n_categories, offsets[: n_subsets + 1].copy(), codes[: offsets[n_subsets]].copy()
+    )
 
 
 @kernel

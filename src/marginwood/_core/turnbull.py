@@ -1,24 +1,34 @@
 """Maximisation of the likelihood of masses on cells: EM and ICM steps, until a certificate says that it is enough.
 
-An *EM step* (expectation and maximisation) never lowers the likelihood, but crawls; two of them show where it crawls
-to. An *ICM step* (iterative convex minorant) is a Newton step for each cumulative mass by itself, followed by isotonic
-regression: it empties cells. Few cells keep mass, so most work is done on those alone, and the others are looked at
-again at the end.
+An *EM step* (expectation and maximisation) never lowers the likelihood, but crawls; two of them
+show where it crawls to. An *ICM step* (iterative convex minorant) is a Newton step for each
+cumulative mass by itself, followed by isotonic regression: it empties cells. Few cells keep mass,
+so most work is done on those alone, and the others are looked at again at the end.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from marginwood._core.cells import Ranges, accumulate, log_likelihood, make_ranges, mass_between, put_row, take_ranges
+from marginwood._core.cells import (
+    Ranges,
+    accumulate,
+    log_likelihood,
+    make_ranges,
+    mass_between,
+    put_row,
+    take_ranges,
+)
 from marginwood._core.jit import borrow, inner, kernel
 
-# Before an ICM step: EM steps on all cells, and pairs of EM steps, extrapolated, on the cells that have mass.
+# Before an ICM step: EM steps on all cells, and pairs of EM steps, extrapolated, on the cells that
+# have mass.
 FULL_STEPS = 2
 N_CYCLES = 5
 # An extrapolated mass is at least this share of the one that it extrapolates.
 LEAST_SHARE = 0.1
-# The cells that have mass are improved until their own certificate is this share of that of all cells.
+# The cells that have mass are improved until their own certificate is this share of that of all
+# cells.
 REDUCTION = 0.001
 MOST_REDUCED_ROUNDS = 200
 # An ICM step must reach this share of the gain that the slope promises; else it is halved.
@@ -26,7 +36,8 @@ SUFFICIENT_SHARE = 0.1
 MOST_HALVINGS = 6
 # Log-likelihoods that differ by less than this share of them count as equal.
 ROUNDING = 1e-12
-# The share of a tolerance that every cell may take of it, in the certificate that forgives light rows.
+# The share of a tolerance that every cell may take of it, in the certificate that forgives light
+# rows.
 SLACK = 0.5
 
 
@@ -53,7 +64,18 @@ def make_scratch(n_rows, n_cells):
     count = np.empty(size, np.int64)
     last_seen = np.empty(size, np.int32)
     cumulative = np.empty((size, 2))
-    arrays = (cumulative, slope, curvature, level, heft, count, trial, saved, last_seen, reduced_mass)
+    arrays = (
+        cumulative,
+        slope,
+        curvature,
+        level,
+        heft,
+        count,
+        trial,
+        saved,
+        last_seen,
+        reduced_mass,
+    )
     return NpmleScratch(*arrays, make_ranges(n_rows, n_cells))
 
 
@@ -61,10 +83,11 @@ def make_scratch(n_rows, n_cells):
 def _differentiate(ranges, mass, slack, scratch):
     """Fill `slope` with the derivatives of the log-likelihood by the masses; return the certificate.
 
-    At the maximum the derivative d is 1 where there is mass and at most 1 elsewhere. From any masses p, the best ones q
-    gain at most ``log(sum(q * d))`` (Jensen's inequality), and no q is larger than the coverage c of its cell. So the
-    sum exceeds 1 by no more than the greatest ``d - 1``, nor than ``slack + sum(c * max(d - 1 - slack, 0))`` for any
-    slack: the second bound forgives rows that weigh next to nothing.
+    At the maximum the derivative d is 1 where there is mass and at most 1 elsewhere. From any
+    masses p, the best ones q gain at most ``log(sum(q * d))`` (Jensen's inequality), and no q is
+    larger than the coverage c of its cell. So the sum exceeds 1 by no more than the greatest ``d -
+    1``, nor than ``slack + sum(c * max(d - 1 - slack, 0))`` for any slack: the second bound
+    forgives rows that weigh next to nothing.
     """
     first = borrow(ranges.first)
     stop = borrow(ranges.stop)
@@ -135,8 +158,8 @@ def _bend(ranges, mass, scratch):
 def _pool(n_cells, scratch):
     """Isotonic regression of the Newton steps of all boundaries, weighted by curvature: pool adjacent violators.
 
-    A block of boundaries is kept by its first one and by how far its level is from the cumulative mass there, so that
-    no digits of small masses are lost. Returns the number of blocks.
+    A block of boundaries is kept by its first one and by how far its level is from the cumulative
+    mass there, so that no digits of small masses are lost. Returns the number of blocks.
     """
     cumulative = borrow(scratch.cumulative)
     slope = borrow(scratch.slope)
@@ -187,7 +210,9 @@ def _propose(n_cells, n_blocks, scratch):
         elif cumulative[begin, 0] + step >= 1.0:
             place = n_cells
             place_step = 0.0
-        trial[begin - 1] = max(mass_between(cumulative, below, place) + (place_step - below_step), 0.0)
+        trial[begin - 1] = max(
+            mass_between(cumulative, below, place) + (place_step - below_step), 0.0
+        )
         below = place
         below_step = place_step
         for boundary in range(begin, stop):
@@ -259,8 +284,8 @@ def _accelerate(ranges, mass, scratch):
 def _improve(ranges, mass, floor, tolerance, scratch):
     """Extrapolated EM steps and an ICM step; return the certificate and the log-likelihood, which was `floor`.
 
-    The masses are left as soon as the certificate is small enough. Extrapolation may go too far: then they start
-    again, with plain EM steps.
+    The masses are left as soon as the certificate is small enough. Extrapolation may go too far:
+    then they start again, with plain EM steps.
     """
     saved = scratch.saved[: mass.shape[0]]
     saved[:] = mass
@@ -312,7 +337,9 @@ def _reduce(ranges, mass, scratch):
     last_seen[n_cells] = -1
     n_rows = 0
     for i in range(first.shape[0]):
-        n_rows = put_row(n_before[first[i]], n_before[stop[i]], weight[i], n_rows, scratch.reduced, last_seen)
+        n_rows = put_row(
+            n_before[first[i]], n_before[stop[i]], weight[i], n_rows, scratch.reduced, last_seen
+        )
     return n_rows, n_cells
 
 
@@ -352,4 +379,6 @@ def maximise(ranges, mass, tolerance, most_rounds, scratch):
             return gap, n_rounds
         _take_steps(ranges, mass, scratch)
         floor = _step(ranges, mass, _bend(ranges, mass, scratch), scratch)
-        n_rounds += _improve_reduced(ranges, mass, floor, max(0.5 * tolerance, REDUCTION * gap), scratch)
+        n_rounds += _improve_reduced(
+            ranges, mass, floor, max(0.5 * tolerance, REDUCTION * gap), scratch
+        )

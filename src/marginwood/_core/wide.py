@@ -1,7 +1,7 @@
 """A node in pieces, for threads that share it: what `grow` does in one go, as kernels of their own.
 
-One thread owns the node: it opens it, tries its paths in order, and divides it. Others tell it ahead which paths cannot
-be better than what it has found, and partition orders.
+One thread owns the node: it opens it, tries its paths in order, and divides it. Others tell it
+ahead which paths cannot be better than what it has found, and partition orders.
 """
 
 from typing import NamedTuple
@@ -41,16 +41,25 @@ class Opened(NamedTuple):
 
 @folded
 def _node_of(opened, loss):
-    loss_of_node = Loss(loss, opened.slacks[0], opened.slacks[1], opened.slacks[2], opened.slacks[3])
-    return Node(opened.optimum, loss_of_node, opened.minimum, opened.centre, opened.tolerance, opened.is_wide)
+    loss_of_node = Loss(
+        loss, opened.slacks[0], opened.slacks[1], opened.slacks[2], opened.slacks[3]
+    )
+    return Node(
+        opened.optimum,
+        loss_of_node,
+        opened.minimum,
+        opened.centre,
+        opened.tolerance,
+        opened.is_wide,
+    )
 
 
 @filling
 def open_node(problem, loss, options, scratch, nodes, place, found):
     """Open a node and write its row as that of a leaf; list the features that vary, in the order in which to try them.
 
-    Returns what is known of the node, and how many features were found, with their numbers of missing values; none if
-    the node is to stay a leaf.
+    Returns what is known of the node, and how many features were found, with their numbers of
+    missing values; none if the node is to stay a leaf.
     """
     problem = borrow_problem(problem, loss)
     scratch = borrow_scratch(scratch)
@@ -61,20 +70,30 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
     distances = (0.0, 0.0)
     n_found = 0
     n_features = problem.orders.shape[0]
-    if best.cost > node.tolerance and best.cost > 0 and may_split(options, place.depth, place.stop - place.start):
+    if (
+        best.cost > node.tolerance
+        and best.cost > 0
+        and may_split(options, place.depth, place.stop - place.start)
+    ):
         if not node.is_wide:
             distances = fill_screen(problem, scratch, place, node)
         if options.max_features < n_features:
             begin_draws(scratch, place)
         for i in range(n_features):
-            feature = draw(scratch.features, scratch.random, i) if options.max_features < n_features else i
+            feature = (
+                draw(scratch.features, scratch.random, i)
+                if options.max_features < n_features
+                else i
+            )
             n_missing = varying(problem, place, feature)
             if n_missing >= 0:
                 found[n_found, 0] = feature
                 found[n_found, 1] = n_missing
                 n_found += 1
     slacks = node.loss.weight_slack, node.loss.total_slack, node.loss.least, node.loss.reach
-    opened = Opened(best, slacks, node.minimum, node.centre, node.tolerance, node.is_wide, distances)
+    opened = Opened(
+        best, slacks, node.minimum, node.centre, node.tolerance, node.is_wide, distances
+    )
     return opened, n_found
 
 
@@ -91,8 +110,8 @@ def least_of_path(problem, loss, options, room, place, opened, key):
 def try_paths(problem, loss, kinds, options, scratch, place, opened, keys, least, best):
     """The better of `best` and the splits of some paths, one after the other; NOT_PRICED as in `search`.
 
-    A path whose least price is known, and no NaN, is passed over where `search` would find that no split of it can be
-    better: the split is the same, to the last bit.
+    A path whose least price is known, and no NaN, is passed over where `search` would find that no
+    split of it can be better: the split is the same, to the last bit.
     """
     problem = borrow_problem(problem, loss)
     scratch = borrow_scratch(scratch)
@@ -102,7 +121,9 @@ def try_paths(problem, loss, kinds, options, scratch, place, opened, keys, least
             continue
         key = (keys[i, 0], keys[i, 1], keys[i, 2])
         distances = opened.distances
-        best, in_budget = try_path(problem, scratch, options, place, node, distances, key, best, WALKING, kinds)
+        best, in_budget = try_path(
+            problem, scratch, options, place, node, distances, key, best, WALKING, kinds
+        )
         if not in_budget:
             return Split(node.optimum.cost, NOT_PRICED, 0, 0, 0.0, 0.0)
     return best

@@ -33,7 +33,9 @@ class Checkpoint:
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(self._folder / "journal", header)
-        self._seconds = {Piece(line["member"], line["fold"]): line["seconds"] for line in self._journal.pieces}
+        self._seconds = {
+            Piece(line["member"], line["fold"]): line["seconds"] for line in self._journal.pieces
+        }
         self.unsaved: dict[str, str] = {}
 
     def _path(self, piece: Piece) -> Path:
@@ -58,7 +60,10 @@ class Checkpoint:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._journal.__exit__(kind, error, trace)
 

@@ -1,7 +1,7 @@
 """CrossFittedIntervalRegressor: one model per fold, each trained without its fold; their mean predicts.
 
-Every row has a prediction by the models that have not seen it, its *out-of-fold* prediction. It is as honest as one
-of new data, and costs nothing.
+Every row has a prediction by the models that have not seen it, its *out-of-fold* prediction. It is
+as honest as one of new data, and costs nothing.
 """
 
 from __future__ import annotations
@@ -34,17 +34,21 @@ __all__ = ["CrossFittedIntervalRegressor"]
 class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """The mean of models of one kind, each trained without one fold of the rows.
 
-    A booster that has a patience stops early on the fold that its model does not see, so nothing need be held out.
+    A booster that has a patience stops early on the fold that its model does not see, so nothing
+    need be held out.
 
     Parameters
     ----------
     estimator : estimator
-        What is trained: an estimator of this package, or any regressor that takes intervals, such as a pipeline that
-        ends in one. Where all labels are exact, a regressor of scikit-learn does, too.
+        What is trained: an estimator of this package, or any regressor that takes intervals, such
+        as a pipeline that ends in one. Where all labels are exact, a regressor of scikit-learn
+        does, too.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
 
@@ -53,7 +57,8 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     estimators_ : list of estimator
         The models, one per fold.
     oof_prediction_ : ndarray of shape (n_samples,)
-        Mean prediction of every training row by the models that were trained without it; NaN if there are none.
+        Mean prediction of every training row by the models that were trained without it; NaN if
+        there are none.
     folds_ : list of ndarray
         The rows that each model was trained without.
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -75,14 +80,18 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     True
     """
 
-    def __init__(self, estimator: Any, *, cv: Any = 5, n_jobs: int | None = None, verbose: int = 0) -> None:
+    def __init__(
+        self, estimator: Any, *, cv: Any = 5, n_jobs: int | None = None, verbose: int = 0
+    ) -> None:
         self.estimator = estimator
         self.cv = cv
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> CrossFittedIntervalRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> CrossFittedIntervalRegressor:
         """Train a model without each of the folds.
 
         Parameters
@@ -94,7 +103,8 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight 0 count as absent.
         groups : array-like of shape (n_samples,), default=None
-            Groups of rows that stay together in the folds, if `cv` is a number or a splitter that knows groups.
+            Groups of rows that stay together in the folds, if `cv` is a number or a splitter that
+            knows groups.
 
         Returns
         -------
@@ -108,7 +118,13 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         folds: list[Any] = [None] * len(splits)
 
         def train(fold: int) -> tuple[Any, FloatArray]:
-            model = fit_fold(self.estimator, rows, *splits[fold], weighted=sample_weight is not None, groups=groups)
+            model = fit_fold(
+                self.estimator,
+                rows,
+                *splits[fold],
+                weighted=sample_weight is not None,
+                groups=groups,
+            )
             return model, model.predict(_safe_indexing(X, splits[fold][1]))
 
         with progress_bar("folds", len(splits), verbose=self.verbose) as advance:
@@ -117,7 +133,9 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
                 advance()
         return self._keep(folds, [test for _, test in splits], len(rows.intervals))
 
-    def _keep(self, folds: list[Any], tests: list[IntArray], n_rows: int) -> CrossFittedIntervalRegressor:
+    def _keep(
+        self, folds: list[Any], tests: list[IntArray], n_rows: int
+    ) -> CrossFittedIntervalRegressor:
         """Keep the model of every fold; beside it come its predictions of the rows that it was trained without."""
         total = np.zeros(n_rows)
         n_models = np.zeros(n_rows)
@@ -149,9 +167,12 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     @property
     def aggregation(self) -> str:
         """How trees become one prediction, for what reads ensembles of trees; other models are not such."""
-        if not all(isinstance(getattr(model, "tree_", None), IntervalTree) for model in self.estimators_):
+        if not all(
+            isinstance(getattr(model, "tree_", None), IntervalTree) for model in self.estimators_
+        ):
             raise AttributeError("the models are not trees.")
-        # Each numbers the categories of its own rows: there are no codes that all node tables share.
+        # Each numbers the categories of its own rows: there are no codes that all node tables
+        # share.
         if any(getattr(model, "categories_", None) is not None for model in self.estimators_):
             raise AttributeError("the models are trees of categories.")
         return "mean"
@@ -168,10 +189,19 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         return tags
 
 
-def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, weighted: bool, groups: Any = None) -> Any:
+def fit_fold(
+    estimator: Any,
+    rows: Rows,
+    train: IntArray,
+    test: IntArray,
+    *,
+    weighted: bool,
+    groups: Any = None,
+) -> Any:
     """A model of the informative training rows; it stops early on such test rows if it can.
 
-    Others carry no information, but would count in shares of rows, and bring a warning with their numbers in the fold.
+    Others carry no information, but would count in shares of rows, and bring a warning with their
+    numbers in the fold.
     """
     model = clone(estimator)
     is_informative = rows.is_informative
@@ -180,7 +210,13 @@ def fit_fold(estimator: Any, rows: Rows, train: IntArray, test: IntArray, *, wei
     options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
     if groups is not None and has_fit_parameter(model, "groups"):
         options["groups"] = np.asarray(groups)[train]
-    if has_fit_parameter(model, "X_val") and given.get("n_iter_no_change") is not None and len(test):
+    if (
+        has_fit_parameter(model, "X_val")
+        and given.get("n_iter_no_change") is not None
+        and len(test)
+    ):
         options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
         options |= {"sample_weight_val": rows.weight[test]}
-    return model.fit(_safe_indexing(rows.X, train), targets_for(model, rows.intervals, train), **options)
+    return model.fit(
+        _safe_indexing(rows.X, train), targets_for(model, rows.intervals, train), **options
+    )

@@ -1,8 +1,9 @@
 """DistributionalIntervalRegressor: the distribution of a model's own errors around its predictions.
 
-The *residual interval* of a row is its interval less its prediction by models that have not seen it. The maximum
-likelihood distribution of residual intervals, moved to a prediction, is the predictive distribution there. It is
-estimated at a few *centres*, which are typical predictions, from the rows with predictions near by.
+The *residual interval* of a row is its interval less its prediction by models that have not seen
+it. The maximum likelihood distribution of residual intervals, moved to a prediction, is the
+predictive distribution there. It is estimated at a few *centres*, which are typical predictions,
+from the rows with predictions near by.
 """
 
 from __future__ import annotations
@@ -40,29 +41,34 @@ FEWEST_NEIGHBORS = 50
 MOST_NEIGHBORS = 5_000
 
 
-class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
+class DistributionalIntervalRegressor(
+    DistributionMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator
+):
     """Predictive distributions for any estimator that predicts numbers.
 
-    The estimator is cross-fitted; the maximum likelihood distribution of its out-of-fold residual intervals is put
-    around its predictions. This assumes that errors are distributed alike for rows with similar predictions.
+    The estimator is cross-fitted; the maximum likelihood distribution of its out-of-fold residual
+    intervals is put around its predictions. This assumes that errors are distributed alike for rows
+    with similar predictions.
 
     Parameters
     ----------
     estimator : estimator
-        An estimator of this package, or any regressor that takes intervals. Where all labels are exact, a regressor of
-        scikit-learn does, too.
+        An estimator of this package, or any regressor that takes intervals. Where all labels are
+        exact, a regressor of scikit-learn does, too.
     cv : int, splitter, iterable of (train, test) or "own", default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
-        "own" fits the estimator once and takes its own predictions of rows that it has not seen: `oof_prediction_`,
-        as an `IntervalSuperLearner` has it, or `oob_prediction_` of a forest.
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold. "own" fits the estimator once and takes its own predictions of rows that
+        it has not seen: `oof_prediction_`, as an `IntervalSuperLearner` has it, or
+        `oob_prediction_` of a forest.
     neighbors : float or None, default=0.7
-        From which share of the rows the errors around a prediction are learned: those with the nearest predictions, 50
-        to 5,000 of them; the nearest count most. With None all rows count alike, which assumes that errors
-        are distributed alike for all rows.
+        From which share of the rows the errors around a prediction are learned: those with the
+        nearest predictions, 50 to 5,000 of them; the nearest count most. With None all rows count
+        alike, which assumes that errors are distributed alike for all rows.
     tol : float, default=1e-3
         How far the log-likelihood of the residuals' distributions may be from its maximum.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
 
@@ -71,7 +77,8 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
     estimator_ : estimator
         What predicts: a `CrossFittedIntervalRegressor`, or with ``cv="own"`` the estimator, fitted.
     centres_ : ndarray of shape (m,)
-        Typical predictions, ascending; around any other prediction errors are those of the nearest one.
+        Typical predictions, ascending; around any other prediction errors are those of the nearest
+        one.
     residual_distribution_ : IntervalDistribution
         The distribution of the residual intervals around each centre.
     residual_support_, residual_mass_, residual_offsets_ : ndarray
@@ -87,8 +94,9 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
 
     Notes
     -----
-    Where most rows are open above, a plain model predicts early, because nothing is paid for predicting too low. The
-    median of the residuals is then above 0, and `predict`, which is the median here, later.
+    Where most rows are open above, a plain model predicts early, because nothing is paid for
+    predicting too low. The median of the residuals is then above 0, and `predict`, which is the
+    median here, later.
 
     Examples
     --------
@@ -119,7 +127,9 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> DistributionalIntervalRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> DistributionalIntervalRegressor:
         """Cross-fit the estimator and find the distribution of its errors.
 
         Parameters
@@ -140,7 +150,12 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         """
         check_model("estimator", self.estimator)
         if self.neighbors is not None:
-            check_number("neighbors", self.neighbors, "None or a share > 0 and <= 1", lambda share: 0 < share <= 1)
+            check_number(
+                "neighbors",
+                self.neighbors,
+                "None or a share > 0 and <= 1",
+                lambda share: 0 < share <= 1,
+            )
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         model, prediction = self._fit_estimator(rows, sample_weight, groups)
@@ -167,7 +182,9 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
     def _fit_estimator(self, rows: Rows, sample_weight: Any, groups: Any) -> tuple[Any, FloatArray]:
         """A fitted model, and its predictions of the training rows by models that have not seen them."""
         if not isinstance(self.cv, str):
-            model = CrossFittedIntervalRegressor(self.estimator, cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose)
+            model = CrossFittedIntervalRegressor(
+                self.estimator, cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose
+            )
             model.fit(rows.X, rows.intervals, sample_weight, groups)
             copy_feature_names(self, model)
             return model, model.oof_prediction_
@@ -176,14 +193,22 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         otherwise = "Set cv to the number of folds instead."
         weighted = sample_weight is not None
         return fit_with_unseen(
-            "estimator", self.estimator, rows.X, rows, weighted=weighted, groups=groups, otherwise=otherwise
+            "estimator",
+            self.estimator,
+            rows.X,
+            rows,
+            weighted=weighted,
+            groups=groups,
+            otherwise=otherwise,
         )
 
     @property
     def residual_distribution_(self) -> IntervalDistribution:
         """The distribution of the residual intervals around each centre."""
         check_is_fitted(self)
-        return IntervalDistribution(self.residual_support_, self.residual_mass_, self.residual_offsets_)
+        return IntervalDistribution(
+            self.residual_support_, self.residual_mass_, self.residual_offsets_
+        )
 
     def _find_centres(self, prediction: FloatArray) -> IntArray:
         """The nearest centre of every prediction."""
@@ -217,11 +242,15 @@ class DistributionalIntervalRegressor(DistributionMixin, MetaEstimatorMixin, Int
         Returns
         -------
         ndarray of shape (n_samples,)
-            Medians. Where more than half of the mass lies beyond all finite limits, the farthest of these.
+            Medians. Where more than half of the mass lies beyond all finite limits, the farthest of
+            these.
         """
         check_is_fitted(self)
         prediction = self.estimator_.predict(check_outer_features(self, X))
-        return prediction + _finite_medians(self.residual_distribution_)[self._find_centres(prediction)]
+        return (
+            prediction
+            + _finite_medians(self.residual_distribution_)[self._find_centres(prediction)]
+        )
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -51,7 +51,9 @@ def learn_fill(X: FloatArray) -> FloatArray:
 def make_finite(X: FloatArray, fill: FloatArray) -> FloatArray:
     """A copy without NaN and infinities."""
     median, least, greatest = fill
-    return np.where(np.isnan(X), median, np.clip(X, least, greatest, where=np.isinf(X), out=X.copy()))
+    return np.where(
+        np.isnan(X), median, np.clip(X, least, greatest, where=np.isinf(X), out=X.copy())
+    )
 
 
 def make_indicators(codes: FloatArray, categories: Categories) -> FloatArray:

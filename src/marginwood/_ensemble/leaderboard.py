@@ -18,7 +18,8 @@ class Leaderboard(NamedTuple):
     names : list of str
         The models. Those that were not finished in time come last.
     scores : ndarray of shape (n_models,)
-        Scores of the predictions of rows that a model has not seen; greater is better, NaN if it was not finished.
+        Scores of the predictions of rows that a model has not seen; greater is better, NaN if it
+        was not finished.
     weights : ndarray of shape (n_models,)
         Their weights in the mixture.
     seconds : ndarray of shape (n_models,)
@@ -49,6 +50,8 @@ class Leaderboard(NamedTuple):
         names = [one_line(name) for name in self.names]
         width = max(map(len, names))
         lines = [f"{'':{width}}{'score':>12}{'weight':>9}{'seconds':>10}"]
-        for name, score, weight, seconds in zip(names, self.scores, self.weights, self.seconds, strict=True):
+        for name, score, weight, seconds in zip(
+            names, self.scores, self.weights, self.seconds, strict=True
+        ):
             lines.append(f"{name:{width}}{score:12.4g}{weight:9.3f}{seconds:10.2f}")
         return "\n".join(lines)

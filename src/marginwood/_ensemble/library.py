@@ -1,10 +1,11 @@
 """The models that a super learner weighs: those of the user, or a library that suits most data.
 
-The library is ordered by what a model costs with all its folds, roughly, the cheapest first: a short time is then well
-spent. At 400 rows each smooth model takes longer than all others together. At 4,000 rows forests take a third of a
-booster's time; the linear model is cheaper there, but not at 16,000. At 30,000 rows one thread takes 0.1 seconds for
-the small tree, 2 or 4 for a forest, 3 for XGBoost, 5 for a booster, 11 for the tuned tree and 60 to 80 for what holds a
-linear model; at 100,000 rows XGBoost takes a quarter of a forest's time.
+The library is ordered by what a model costs with all its folds, roughly, the cheapest first: a
+short time is then well spent. At 400 rows each smooth model takes longer than all others together.
+At 4,000 rows forests take a third of a booster's time; the linear model is cheaper there, but not
+at 16,000. At 30,000 rows one thread takes 0.1 seconds for the small tree, 2 or 4 for a forest, 3
+for XGBoost, 5 for a booster, 11 for the tuned tree and 60 to 80 for what holds a linear model; at
+100,000 rows XGBoost takes a quarter of a forest's time.
 """
 
 from __future__ import annotations
@@ -41,10 +42,13 @@ FAST_ON_MANY = ("constant", "likelihood", "tree-small", "xgboost")
 SLOW_ON_MANY = ("tree", "linear", "boosting-linear")
 
 
-def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: int | None) -> list[tuple[str, Any]]:
+def auto_models(
+    intervals: FloatArray, n_features: int, n_rows: int, n_groups: int | None
+) -> list[tuple[str, Any]]:
     """The library for these informative intervals.
 
-    `n_rows` and `n_groups` are those of the smallest training fold; without groups the latter is None.
+    `n_rows` and `n_groups` are those of the smallest training fold; without groups the latter is
+    None.
     """
     distance = quartile_distance(intervals)
     wide, narrow = MARGIN * distance, NARROW_MARGIN * distance
@@ -57,7 +61,9 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
         "forest": MaxMarginIntervalForest(max_features=THIRD),
     }
     if n_splits >= 2:
-        models["tree"] = MaxMarginIntervalTreeCV(losses="squared_hinge", margins=(0.0, narrow, wide), cv=cv)
+        models["tree"] = MaxMarginIntervalTreeCV(
+            losses="squared_hinge", margins=(0.0, narrow, wide), cv=cv
+        )
     models["boosting"] = MaxMarginIntervalBoosting(margin=wide)
     if find_spec("xgboost"):
         models["xgboost"] = XGBIntervalRegressor(
@@ -71,7 +77,8 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
         )
     if n_splits >= 2:
         models["linear"] = L1IntervalRegressionCV(n_alphas=30, tol=1e-5, cv=cv)
-        # Its folds mix groups: a booster hands none on to its first model, of which only the penalty is at stake.
+        # Its folds mix groups: a booster hands none on to its first model, of which only the
+        # penalty is at stake.
         first = L1IntervalRegressionCV(margins=(wide,), n_alphas=30, tol=1e-5, cv=n_splits)
         models["boosting-linear"] = MaxMarginIntervalBoosting(margin=wide, init=first)
     models["boosting-depth2"] = MaxMarginIntervalBoosting(margin=narrow, max_depth=2)
@@ -79,12 +86,18 @@ def auto_models(intervals: FloatArray, n_features: int, n_rows: int, n_groups: i
         models["boosting-third"] = MaxMarginIntervalBoosting(margin=wide, max_features=THIRD)
     if n_splits >= 2 and n_rows <= MANY_ROWS:
         # A margin beyond most intervals: their middles count rather than their ends.
-        models["kernel-middle"] = KernelIntervalRegressionCV(margins=(distance,), additivities=(0.0,), cv=cv)
+        models["kernel-middle"] = KernelIntervalRegressionCV(
+            margins=(distance,), additivities=(0.0,), cv=cv
+        )
         is_small = n_rows * n_features <= MANY_CELLS
         additivity = 0.5 if is_small else 0.0
-        models["kernel"] = KernelIntervalRegressionCV(margins=(wide,), additivities=(additivity,), cv=cv)
+        models["kernel"] = KernelIntervalRegressionCV(
+            margins=(wide,), additivities=(additivity,), cv=cv
+        )
         if n_features > 1 and is_small:
-            models["kernel-additive"] = KernelIntervalRegressionCV(margins=(wide,), additivities=(1.0,), cv=cv)
+            models["kernel-additive"] = KernelIntervalRegressionCV(
+                margins=(wide,), additivities=(1.0,), cv=cv
+            )
     if n_rows > MANY_ROWS:
         models = _order_for_many_rows(models, wide)
     return list(models.items())
@@ -95,7 +108,9 @@ def _order_for_many_rows(models: dict[str, Any], margin: float) -> dict[str, Any
     small = MaxMarginIntervalTree(margin=margin, max_depth=8, min_samples_leaf=20)
     models = models | {"tree-small": small}
     others = [name for name in models if name not in (*FAST_ON_MANY, *SLOW_ON_MANY)]
-    return {name: models[name] for name in (*FAST_ON_MANY, *others, *SLOW_ON_MANY) if name in models}
+    return {
+        name: models[name] for name in (*FAST_ON_MANY, *others, *SLOW_ON_MANY) if name in models
+    }
 
 
 def check_models(models: Any) -> list[tuple[str, Any]]:
@@ -107,7 +122,12 @@ def check_models(models: Any) -> list[tuple[str, Any]]:
         raise ValueError(f"{expected}, got no models.")
     names = []
     for number, pair in enumerate(models):
-        if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str) or not pair[0]:
+        if (
+            not isinstance(pair, list | tuple)
+            or len(pair) != 2
+            or not isinstance(pair[0], str)
+            or not pair[0]
+        ):
             raise ValueError(f"{expected}, got {pair!r} at place {number}.")
         name, estimator = pair
         check_model(f"models: {name!r}", estimator)

@@ -1,7 +1,7 @@
 """The members of a super learner: their fits in pieces, and what they predict of rows that they have not seen.
 
-A *piece* of work is one model without one fold. A forest whose trees draw rows needs no folds: one fit to all
-rows is its only piece, and rows are predicted by the trees that did not draw them.
+A *piece* of work is one model without one fold. A forest whose trees draw rows needs no folds: one
+fit to all rows is its only piece, and rows are predicted by the trees that did not draw them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Finished(NamedTuple):
 def takes_finite_only(estimator: Any, categories: Categories | None = None) -> bool:
     """Whether an estimator refuses NaN, or X has categories and it takes none, and is simple.
 
-    One that holds others, such as a pipeline, sees X as it is. A booster is what its first model is.
+    One that holds others, such as a pipeline, sees X as it is. A booster is what its first model
+    is.
     """
     if isinstance(estimator, MaxMarginIntervalBoosting):
         return estimator.init is not None and takes_finite_only(estimator.init, categories)
@@ -69,14 +70,17 @@ def make_members(
 ) -> list[Member]:
     """The members of some models: copies with seeds of their own.
 
-    A forest is scored by the trees that did not draw a row, unless there are groups or folds of the user's own.
+    A forest is scored by the trees that did not draw a row, unless there are groups or folds of the
+    user's own.
     """
     bags_serve = groups is None and (cv is None or is_integer(cv))
     members = []
     for name, given in models:
         estimator = seeded(given, np.random.RandomState(random.randint(1, LARGEST_SEED)))
         is_out_of_bag = bags_serve and _leaves_rows_out(estimator)
-        members.append(Member(name, estimator, takes_finite_only(estimator, categories), is_out_of_bag))
+        members.append(
+            Member(name, estimator, takes_finite_only(estimator, categories), is_out_of_bag)
+        )
     return members
 
 
@@ -116,7 +120,13 @@ class Training:
         """Train a member without a fold, or a forest on all rows."""
         rows = self.rows_for(member)
         if not member.is_out_of_bag:
-            return fit_fold(member.estimator, rows, *self.splits[fold], weighted=self.weighted, groups=self._groups)
+            return fit_fold(
+                member.estimator,
+                rows,
+                *self.splits[fold],
+                weighted=self.weighted,
+                groups=self._groups,
+            )
         every = np.flatnonzero(self.is_informative)
         return fit_fold(member.estimator, rows, every, every[:0], weighted=self.weighted)
 

@@ -1,7 +1,7 @@
 """Mixtures of distributions: the weights of their members, and what is asked of them.
 
-A *pool* is the weighted mean of some curves. Between the limits of the training rows it is known in steps; what lies
-beyond is left to those members that reach there.
+A *pool* is the weighted mean of some curves. Between the limits of the training rows it is known in
+steps; what lies beyond is left to those members that reach there.
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ from marginwood._ends import below, half_open, name_points
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray
 
-__all__ = ["choose_limits", "climb", "find_medians", "make_steps", "measure", "select_weights", "widen"]
+__all__ = [
+    "choose_limits",
+    "climb",
+    "find_medians",
+    "make_steps",
+    "measure",
+    "select_weights",
+    "widen",
+]
 
-# An exactly known value has no probability under steps, so that rows are scored by the bins that they touch.
+# An exactly known value has no probability under steps, so that rows are scored by the bins that
+# they touch.
 N_BINS = 20
 # A distribution that rules out what happened is not ruled out itself.
 LEAST_PROBABILITY = 1e-3
@@ -31,7 +40,9 @@ MOST_LIMITS = 512
 N_HALVINGS = 60
 
 
-def climb(weights: FloatArray, probability: FloatArray, weight: FloatArray, n_steps: int) -> FloatArray:
+def climb(
+    weights: FloatArray, probability: FloatArray, weight: FloatArray, n_steps: int
+) -> FloatArray:
     """Lower the log loss of a mixture by steps of expectation and maximisation.
 
     Parameters
@@ -95,7 +106,8 @@ def measure(distribution: IntervalDistribution, bins: FloatArray) -> FloatArray:
 def make_steps(pooled: FloatArray, limits: FloatArray) -> IntervalDistribution:
     """Distributions of the curves that are `pooled` at the limits, one per row."""
     mass = np.diff(pooled, axis=1, prepend=0.0, append=1.0)
-    # Between neighbouring numbers, such as the first two limits, lies what is exactly at the second.
+    # Between neighbouring numbers, such as the first two limits, lies what is exactly at the
+    # second.
     support = name_points(np.column_stack([np.append(-np.inf, limits), np.append(limits, np.inf)]))
     rows, steps = np.nonzero(mass > 0)
     offsets = np.searchsorted(rows, np.arange(len(mass) + 1))
@@ -105,13 +117,16 @@ def make_steps(pooled: FloatArray, limits: FloatArray) -> IntervalDistribution:
 
 
 def find_medians(
-    pooled: FloatArray, limits: FloatArray, members: Sequence[IntervalDistribution], weights: Sequence[float]
+    pooled: FloatArray,
+    limits: FloatArray,
+    members: Sequence[IntervalDistribution],
+    weights: Sequence[float],
 ) -> FloatArray:
     """Medians of pools; beyond the limits those of the pool's mass there, placed as the members place theirs.
 
-    The curve of a forest ends at the last limit, that of a linear model goes on: where the pool is at 0.4 there and
-    0.6 are left, the median is where a sixth of what the linear models have left is reached. With no member that
-    goes on it is the last limit.
+    The curve of a forest ends at the last limit, that of a linear model goes on: where the pool is
+    at 0.4 there and 0.6 are left, the median is where a sixth of what the linear models have left
+    is reached. With no member that goes on it is the last limit.
     """
     medians = np.clip(make_steps(pooled, limits).median(bound="spread"), limits[1], limits[-1])
     late = np.flatnonzero(pooled[:, -1] < 0.5)
@@ -120,7 +135,9 @@ def find_medians(
         chosen = [member[late] for member in members]
         start = np.full(len(late), limits[-1])
         stop = np.max([member.quantile(1.0, bound="lower") for member in chosen], axis=0)
-        found = _find_share(chosen, weights, start, np.maximum(start, stop), (0.5 - known) / (1 - known))
+        found = _find_share(
+            chosen, weights, start, np.maximum(start, stop), (0.5 - known) / (1 - known)
+        )
         medians[late] = np.where(np.isnan(found), limits[-1], found)
     early = np.flatnonzero(pooled[:, 0] > 0.5)
     if len(early):

@@ -1,6 +1,7 @@
 """DistributionalSuperLearner: a mixture of predicted distributions, weighed by how they predict unseen rows.
 
-The *pool* of some distributions is their weighted mean: its curve is the weighted mean of their curves.
+The *pool* of some distributions is their weighted mean: its curve is the weighted mean of their
+curves.
 """
 
 from __future__ import annotations
@@ -12,13 +13,26 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
+from marginwood._base import (
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_outer_features,
+    check_rows,
+)
 from marginwood._categories import find_categories
 from marginwood._ensemble.crossfit import fit_fold
 from marginwood._ensemble.finite import FiniteMixin
 from marginwood._ensemble.library import check_models
 from marginwood._ensemble.members import Member, make_members, takes_finite_only
-from marginwood._ensemble.mixture import choose_limits, find_medians, make_steps, measure, select_weights, widen
+from marginwood._ensemble.mixture import (
+    choose_limits,
+    find_medians,
+    make_steps,
+    measure,
+    select_weights,
+    widen,
+)
 from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._linear.errors import ERRORS
 from marginwood._predictive import DistributionMixin
@@ -39,21 +53,23 @@ class DistributionalSuperLearner(
 ):
     """A weighted mean of predicted distributions that need not be chosen, for curves without tuning.
 
-    Every model predicts the distribution of rows that it has not seen: a forest by the trees that did not draw them,
-    every other model by cross-fitting. Weights are chosen for the least log loss of the mixture on these rows, and the
-    models are fitted to all rows.
+    Every model predicts the distribution of rows that it has not seen: a forest by the trees that
+    did not draw them, every other model by cross-fitting. Weights are chosen for the least log loss
+    of the mixture on these rows, and the models are fitted to all rows.
 
     Parameters
     ----------
     models : "auto" or list of (str, estimator), default="auto"
-        Names and models that have `predict_distribution`: a `CensoredLinearRegression`, a forest, or any model in a
-        `DistributionalIntervalRegressor`. "auto" is linear models with errors of three shapes, and two forests.
+        Names and models that have `predict_distribution`: a `CensoredLinearRegression`, a forest,
+        or any model in a `DistributionalIntervalRegressor`. "auto" is linear models with errors of
+        three shapes, and two forests.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds are those of
-        `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are cross-fitted too if there are groups
-        or folds of your own.
+        Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds
+        are those of `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are
+        cross-fitted too if there are groups or folds of your own.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     random_state : int, RandomState instance or None, default=None
         Seed of models that draw at random and have no seed of their own.
 
@@ -62,8 +78,8 @@ class DistributionalSuperLearner(
     weights_ : dict of float
         The weights of the models, by name; they sum up to 1.
     log_losses_ : dict of float
-        By name, the mean log loss of rows that a model has not seen. A value counts as known up to a bin that holds a
-        twentieth of the limits.
+        By name, the mean log loss of rows that a model has not seen. A value counts as known up to
+        a bin that holds a twentieth of the limits.
     estimators_ : dict of estimator
         The models of positive weight, by name, fitted to all rows.
     limits_ : ndarray of shape (m,)
@@ -82,9 +98,9 @@ class DistributionalSuperLearner(
 
     Notes
     -----
-    Models that take neither NaN nor infinities, such as `CensoredLinearRegression`, see medians for NaN and the
-    extremes of a column for infinities, and indicators in place of the categories of a frame. A model that holds
-    others, such as a pipeline, sees X as it is.
+    Models that take neither NaN nor infinities, such as `CensoredLinearRegression`, see medians for
+    NaN and the extremes of a column for infinities, and indicators in place of the categories of a
+    frame. A model that holds others, such as a pipeline, sees X as it is.
 
     Examples
     --------
@@ -102,14 +118,23 @@ class DistributionalSuperLearner(
     weights_: dict[str, float]
     estimators_: dict[str, Any]
 
-    def __init__(self, models: Any = AUTO, *, cv: Any = 5, n_jobs: int | None = None, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        models: Any = AUTO,
+        *,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.models = models
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> DistributionalSuperLearner:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> DistributionalSuperLearner:
         """Train the models and weigh them.
 
         Parameters
@@ -139,7 +164,9 @@ class DistributionalSuperLearner(
         probability, bagged = self._score(members, rows, splits, weighted=weighted, groups=groups)
         is_known = ~np.isnan(probability).any(axis=0) & rows.is_informative
         if not is_known.any():
-            raise ValueError("models, cv: expected informative rows that every model can predict unseen, got none.")
+            raise ValueError(
+                "models, cv: expected informative rows that every model can predict unseen, got none."
+            )
         probability = probability[:, is_known]
         weights = select_weights(probability, rows.weight[is_known])
         losses = -np.average(np.log(probability), axis=1, weights=rows.weight[is_known])
@@ -201,7 +228,9 @@ class DistributionalSuperLearner(
                 return unseen, measure(predict_oob_distribution(model, is_unseen), bins[unseen])
             train, test = splits[piece[1]]
             model = fit_fold(member.estimator, own, train, test, weighted=weighted, groups=groups)
-            return test, measure(model.predict_distribution(_safe_indexing(own.X, test)), bins[test])
+            return test, measure(
+                model.predict_distribution(_safe_indexing(own.X, test)), bins[test]
+            )
 
         probability = np.full((len(members), len(rows.intervals)), np.nan)
         for (number, _), (test, found) in run_in_threads(run, pieces, self.n_jobs):
@@ -209,7 +238,13 @@ class DistributionalSuperLearner(
         return probability, bagged
 
     def _refit(
-        self, members: list[Member], bagged: dict[str, Any], rows: Rows, *, weighted: bool, groups: Any
+        self,
+        members: list[Member],
+        bagged: dict[str, Any],
+        rows: Rows,
+        *,
+        weighted: bool,
+        groups: Any,
     ) -> dict[str, Any]:
         """The models fitted to all rows, by name; those of `bagged` are already."""
         every = np.flatnonzero(rows.is_informative)
@@ -218,7 +253,9 @@ class DistributionalSuperLearner(
             if member.is_out_of_bag:
                 return bagged[member.name]
             own = rows._replace(X=self._features(member.name, rows.X))
-            return fit_fold(member.estimator, own, every, every[:0], weighted=weighted, groups=groups)
+            return fit_fold(
+                member.estimator, own, every, every[:0], weighted=weighted, groups=groups
+            )
 
         fitted = {member.name: model for member, model in run_in_threads(run, members, self.n_jobs)}
         return {member.name: fitted[member.name] for member in members}
@@ -267,11 +304,14 @@ class DistributionalSuperLearner(
         Returns
         -------
         ndarray of shape (n_samples,)
-            Medians. Where a curve ends before it reaches one half, what is left of it is placed as those models place
-            it that go on beyond the limits, such as linear ones; if there is none, it is the farthest limit.
+            Medians. Where a curve ends before it reaches one half, what is left of it is placed as
+            those models place it that go on beyond the limits, such as linear ones; if there is
+            none, it is the farthest limit.
         """
         pooled, members = self._pool(X)
-        return find_medians(pooled, self.limits_, members, [self.weights_[name] for name in self.estimators_])
+        return find_medians(
+            pooled, self.limits_, members, [self.weights_[name] for name in self.estimators_]
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -284,7 +324,9 @@ class DistributionalSuperLearner(
 
 def auto_models() -> list[tuple[str, Any]]:
     """Linear models with errors of every shape, and forests of small and large leaves."""
-    models: list[tuple[str, Any]] = [(f"linear-{name}", CensoredLinearRegression(error=name)) for name in ERRORS]
+    models: list[tuple[str, Any]] = [
+        (f"linear-{name}", CensoredLinearRegression(error=name)) for name in ERRORS
+    ]
     models.append(("forest", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=15)))
     models.append(("forest-fine", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=5)))
     return models

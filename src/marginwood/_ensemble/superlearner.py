@@ -29,7 +29,14 @@ from marginwood._ensemble.checkpoint import Checkpoint, Piece, as_plain, describ
 from marginwood._ensemble.finite import FiniteMixin, sum_indicators
 from marginwood._ensemble.leaderboard import Leaderboard
 from marginwood._ensemble.library import auto_models, check_models
-from marginwood._ensemble.members import Finished, Member, Training, make_members, run_pieces, takes_finite_only
+from marginwood._ensemble.members import (
+    Finished,
+    Member,
+    Training,
+    make_members,
+    run_pieces,
+    takes_finite_only,
+)
 from marginwood._ensemble.weights import score_known, select_weights
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
@@ -49,51 +56,60 @@ clock = time.monotonic
 class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """A weighted mean of different models, for good predictions without choosing or tuning one.
 
-    Every model predicts rows that it has not seen: a forest by the trees that did not draw them, every other model by
-    cross-fitting (see `CrossFittedIntervalRegressor`), on the same folds. By these predictions weights are chosen:
-    greedily, the model first that improves the mixture the most, on many bootstrap samples of the rows.
+    Every model predicts rows that it has not seen: a forest by the trees that did not draw them,
+    every other model by cross-fitting (see `CrossFittedIntervalRegressor`), on the same folds. By
+    these predictions weights are chosen: greedily, the model first that improves the mixture the
+    most, on many bootstrap samples of the rows.
 
     Parameters
     ----------
     models : "auto" or list of (str, estimator), default="auto"
-        Names and models, in the order in which they are trained; where all labels are exact, regressors of scikit-learn
-        may be among them. "auto" is the best constant, two linear models (`CensoredLinearRegression` and
-        `L1IntervalRegressionCV`), `MaxMarginIntervalTreeCV`, two forests, four boosters (one starts from the linear
-        model), three of `KernelIntervalRegressionCV` up to 10,000 rows and a small tree beyond and, if XGBoost is
+        Names and models, in the order in which they are trained; where all labels are exact,
+        regressors of scikit-learn may be among them. "auto" is the best constant, two linear models
+        (`CensoredLinearRegression` and `L1IntervalRegressionCV`), `MaxMarginIntervalTreeCV`, two
+        forests, four boosters (one starts from the linear model), three of
+        `KernelIntervalRegressionCV` up to 10,000 rows and a small tree beyond and, if XGBoost is
         installed, `XGBIntervalRegressor`, with settings that suit the data.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds are those of
-        `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are cross-fitted too if there are groups
-        or folds of your own.
+        Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds
+        are those of `CensoringStratifiedKFold`, or with groups of `GroupKFold`. Forests are
+        cross-fitted too if there are groups or folds of your own.
     scoring : str or callable, default="neg_interval_mean_squared_error"
-        What the weights maximise: a name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is
-        better. If there are sample weights, it is called with ``sample_weight`` too. For the weights, not for the
-        scores, the squared error counts from a margin of a quarter of the distance between the quartiles of the limits:
-        more rows than those outside of their interval then have a say.
+        What the weights maximise: a name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator,
+        X, y)``; greater is better. If there are sample weights, it is called with ``sample_weight``
+        too. For the weights, not for the scores, the squared error counts from a margin of a
+        quarter of the distance between the quartiles of the limits: more rows than those outside of
+        their interval then have a say.
     time_limit : float, default=None
-        Seconds after which no model is trained any further. Only models whose folds are all finished count; the best
-        constant always is. A warning names the others. None for no limit.
+        Seconds after which no model is trained any further. Only models whose folds are all
+        finished count; the best constant always is. A warning names the others. None for no limit.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     random_state : int, RandomState instance or None, default=None
-        Seed of the bootstrap samples, and of models that draw at random and have no seed of their own.
+        Seed of the bootstrap samples, and of models that draw at random and have no seed of their
+        own.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
-        Folder in which every finished piece, a model without a fold, is kept. A fit that was interrupted or
-        killed, or that had no more time, and is started again with the same data and parameters does only what is
-        missing. Needs a `random_state`. The folder stays when the fit is done.
+        Folder in which every finished piece, a model without a fold, is kept. A fit that was
+        interrupted or killed, or that had no more time, and is started again with the same data and
+        parameters does only what is missing. Needs a `random_state`. The folder stays when the fit
+        is done.
 
     Attributes
     ----------
     weights_ : dict of float
         The weights of the models that were finished, by name; they sum up to 1.
     estimators_ : dict of estimator
-        The models of positive weight, by name: forests, and a `CrossFittedIntervalRegressor` of everything else.
+        The models of positive weight, by name: forests, and a `CrossFittedIntervalRegressor` of
+        everything else.
     leaderboard_ : Leaderboard
-        A table of names, scores, weights and seconds to print; ``pandas.DataFrame(leaderboard_.to_dict())`` takes it.
+        A table of names, scores, weights and seconds to print;
+        ``pandas.DataFrame(leaderboard_.to_dict())`` takes it.
     oof_prediction_ : ndarray of shape (n_samples,)
-        The mixture's prediction of every training row by models that have not seen it; NaN if there are none.
+        The mixture's prediction of every training row by models that have not seen it; NaN if there
+        are none.
     oof_score_ : float
         Its score. The weights were chosen on the same rows, so it is slightly too good.
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -107,9 +123,9 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
 
     Notes
     -----
-    Models that take neither NaN nor infinities, such as `L1IntervalRegressionCV`, see medians for NaN and the extremes
-    of a column for infinities, and indicators in place of the categories of a frame. A model that holds others, such as
-    a pipeline, sees X as it is.
+    Models that take neither NaN nor infinities, such as `L1IntervalRegressionCV`, see medians for
+    NaN and the extremes of a column for infinities, and indicators in place of the categories of a
+    frame. A model that holds others, such as a pipeline, sees X as it is.
 
     Examples
     --------
@@ -154,7 +170,9 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         self.checkpoint = checkpoint
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> IntervalSuperLearner:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> IntervalSuperLearner:
         """Train the models and weigh them.
 
         Parameters
@@ -198,13 +216,17 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
 
     def _make_seed(self) -> int:
         if self.random_state is None and self.checkpoint is not None:
-            raise ValueError("random_state: a checkpoint needs a seed, since rows are drawn at random.")
+            raise ValueError(
+                "random_state: a checkpoint needs a seed, since rows are drawn at random."
+            )
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
         """The folds; only informative rows are trained on: others would count in shares of rows."""
         splits = split_rows(rows, self.cv, groups)
-        return [(train[np.isfinite(rows.intervals[train]).any(axis=1)], test) for train, test in splits]
+        return [
+            (train[np.isfinite(rows.intervals[train]).any(axis=1)], test) for train, test in splits
+        ]
 
     def _make_members(
         self, rows: Rows, splits: list[tuple[IntArray, IntArray]], groups: Any, seed: int
@@ -217,7 +239,9 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
             models = auto_models(rows.informative().intervals, rows.X.shape[1], n_rows, n_groups)
         else:
             models = check_models(self.models)
-        return make_members(models, np.random.RandomState(seed), self.categories_, cv=self.cv, groups=groups)
+        return make_members(
+            models, np.random.RandomState(seed), self.categories_, cv=self.cv, groups=groups
+        )
 
     def _open_checkpoint(self, training: Training, members: list[Member], seed: int) -> Any:
         """The checkpoint, with all that the pieces depend on in the header of its journal; nothing without one."""
@@ -225,7 +249,11 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
             return nullcontext()
         X, intervals, weight = training.rows
         header: dict[str, Any] = {"estimator": type(self).__name__}
-        header |= {"X": digest(as_plain(X)), "y": digest(intervals), "sample_weight": digest(weight)}
+        header |= {
+            "X": digest(as_plain(X)),
+            "y": digest(intervals),
+            "sample_weight": digest(weight),
+        }
         if self.categories_ is not None:
             header["categories"] = self.categories_
         header["cv"] = digest(*(part for split in training.splits for part in split))
@@ -242,16 +270,26 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
     ) -> dict[Piece, Finished]:
         """Fit all pieces that there is time for; the best constant is always fitted."""
         pieces = [
-            Piece(number, fold) for number, member in enumerate(members) for fold in range(training.n_pieces(member))
+            Piece(number, fold)
+            for number, member in enumerate(members)
+            for fold in range(training.n_pieces(member))
         ]
-        certain = [piece for piece in pieces if isinstance(members[piece.member].estimator, IntervalDummyRegressor)]
+        certain = [
+            piece
+            for piece in pieces
+            if isinstance(members[piece.member].estimator, IntervalDummyRegressor)
+        ]
         others = [piece for piece in pieces if piece not in certain]
         with progress_bar("models x folds", len(pieces), verbose=self.verbose) as advance:
-            run = partial(run_pieces, members, training, checkpoint, n_jobs=self.n_jobs, advance=advance)
+            run = partial(
+                run_pieces, members, training, checkpoint, n_jobs=self.n_jobs, advance=advance
+            )
             finished = run(certain) | run(others, time_left=time_left)
         if checkpoint is not None:
             for name, reason in checkpoint.unsaved.items():
-                warn(f"checkpoint: the model {name!r} is not kept and would be trained again. {reason}")
+                warn(
+                    f"checkpoint: the model {name!r} is not kept and would be trained again. {reason}"
+                )
         return finished
 
     def _collect(
@@ -281,14 +319,21 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         return models, unseen
 
     def _weigh(
-        self, models: dict[str, Any], unseen: dict[str, FloatArray], training: Training, scorer: Any, seed: int
+        self,
+        models: dict[str, Any],
+        unseen: dict[str, FloatArray],
+        training: Training,
+        scorer: Any,
+        seed: int,
     ) -> None:
         """Choose the weights, and keep the models that have any."""
         weighted = training.weighted
         predictions = np.array(list(unseen.values()))
         is_known = np.isfinite(predictions).all(axis=0) & training.is_informative
         if not is_known.any():
-            poor = [name for name, prediction in unseen.items() if not np.isfinite(prediction).any()]
+            poor = [
+                name for name, prediction in unseen.items() if not np.isfinite(prediction).any()
+            ]
             raise ValueError(
                 "models: no informative row has a finite prediction of every model that has not seen it"
                 + (f"; {', '.join(map(repr, poor))} gave none." if poor else ".")
@@ -303,10 +348,16 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         }
         unscored = [name for name, score in self._scores.items() if not np.isfinite(score)]
         if unscored:
-            warn(f"scoring: expected finite scores, got others for {', '.join(map(repr, unscored))}.")
-        self.estimators_ = {name: model for name, model in models.items() if self.weights_[name] > 0}
+            warn(
+                f"scoring: expected finite scores, got others for {', '.join(map(repr, unscored))}."
+            )
+        self.estimators_ = {
+            name: model for name, model in models.items() if self.weights_[name] > 0
+        }
         self.oof_prediction_ = self._mix({name: unseen[name] for name in self.estimators_})
-        self.oof_score_ = score_known(self, rows, self.oof_prediction_[is_known], scorer, weighted=weighted)
+        self.oof_score_ = score_known(
+            self, rows, self.oof_prediction_[is_known], scorer, weighted=weighted
+        )
 
     def _mix(self, predictions: dict[str, FloatArray]) -> FloatArray:
         """The weighted mean of the predictions of the models that are kept."""
@@ -341,13 +392,19 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         """Weighted mean of the importances, over the models that have any."""
         check_is_fitted(self)
         found = {
-            name: sum_indicators(model.feature_importances_, self.categories_ if name in self._takes_finite else None)
+            name: sum_indicators(
+                model.feature_importances_, self.categories_ if name in self._takes_finite else None
+            )
             for name, model in self.estimators_.items()
             if hasattr(model, "feature_importances_")
         }
         if not found:
-            raise AttributeError(f"none of the models has importances: {', '.join(self.estimators_)}.")
-        return np.average(list(found.values()), axis=0, weights=[self.weights_[name] for name in found])
+            raise AttributeError(
+                f"none of the models has importances: {', '.join(self.estimators_)}."
+            )
+        return np.average(
+            list(found.values()), axis=0, weights=[self.weights_[name] for name in found]
+        )
 
     @property
     def leaderboard_(self) -> Leaderboard:
@@ -357,7 +414,9 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         order = np.argsort(-scores, kind="stable")  # NaN comes last
         names = [list(self._seconds)[place] for place in order]
         weights = np.array([self.weights_.get(name, 0.0) for name in names])
-        return Leaderboard(names, scores[order], weights, np.array([self._seconds[name] for name in names]))
+        return Leaderboard(
+            names, scores[order], weights, np.array([self._seconds[name] for name in names])
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,13 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import IntervalRegressorMixin, all_or_nothing, check_outer_features, check_rows, targets_for
+from marginwood._base import (
+    IntervalRegressorMixin,
+    all_or_nothing,
+    check_outer_features,
+    check_rows,
+    targets_for,
+)
 from marginwood._ends import below, carry_over
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
@@ -59,7 +65,9 @@ def transform(values: FloatArray, transformation: Transformation) -> FloatArray:
 
 def bring_back(values: FloatArray, transformation: Transformation) -> FloatArray:
     """The inverse of values that may be infinite; what is below all that the function gives becomes its least value."""
-    if np.isfinite(transformation.least):  # the square of what is less than the root of the least value would rise
+    if np.isfinite(
+        transformation.least
+    ):  # the square of what is less than the root of the least value would rise
         values = np.maximum(values, transform(np.array(transformation.least), transformation))
     with np.errstate(over="ignore", invalid="ignore"):
         back = np.asarray(transformation.backward(values), np.float64)
@@ -137,9 +145,11 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     Parameters
     ----------
     regressor : estimator
-        What is fitted to the transformed target. Where all labels are exact, a regressor of scikit-learn does, too.
+        What is fitted to the transformed target. Where all labels are exact, a regressor of
+        scikit-learn does, too.
     func : {"log", "log1p", "sqrt", "arcsinh"} or callable, default="log"
-        The function, increasing. "arcsinh" is close to the logarithm of large numbers of either sign.
+        The function, increasing. "arcsinh" is close to the logarithm of large numbers of either
+        sign.
     inverse_func : callable, default=None
         Its inverse, increasing for all numbers. Only with a callable `func`.
 
@@ -156,8 +166,9 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
 
     Notes
     -----
-    A lower end at or below the least value that the function takes, such as 0 for the logarithm, is an open end.
-    Predictions below all that the function gives, such as a negative root, come back as the least value that it takes.
+    A lower end at or below the least value that the function takes, such as 0 for the logarithm, is
+    an open end. Predictions below all that the function gives, such as a negative root, come back
+    as the least value that it takes.
 
     Examples
     --------
@@ -206,10 +217,13 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
             fit_params["sample_weight"] = rows.weight
         if groups is not None:
             fit_params["groups"] = groups
-        self.regressor_ = clone(self.regressor).fit(X, targets_for(self.regressor, intervals), **fit_params)
+        self.regressor_ = clone(self.regressor).fit(
+            X, targets_for(self.regressor, intervals), **fit_params
+        )
         has_ends = hasattr(self, "predict_distribution")
         self._limits = _pair_limits(rows.intervals, intervals) if has_ends else np.empty((0, 2))
-        # Predictions need these, whatever the parameters become: files refuse functions that they cannot hold.
+        # Predictions need these, whatever the parameters become: files refuse functions that they
+        # cannot hold.
         self.func_ = self.func
         self.inverse_func_ = self.inverse_func
         return self
@@ -219,7 +233,9 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         beyond = np.asarray(upper <= transformation.least)
         expected = f"y: expected upper ends above {transformation.least:g} for func={self.func!r}, got others"
         advice = " What is known only to be less than the first time is (0, that time); leave other such rows out."
-        raise_first(beyond, expected, advice if self.func == "log" else "", lower=lower, upper=upper)
+        raise_first(
+            beyond, expected, advice if self.func == "log" else "", lower=lower, upper=upper
+        )
         before = np.asarray((lower < below(np.float64(transformation.least))) & np.isfinite(lower))
         raise_first(
             before,
@@ -229,7 +245,9 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         )
         ends = carry_over(intervals, lambda ends: transform(ends, transformation))
         unknown = np.asarray(np.isnan(ends).any(axis=1))
-        raise_first(unknown, "func: expected numbers for the ends of y, got NaN", lower=lower, upper=upper)
+        raise_first(
+            unknown, "func: expected numbers for the ends of y, got NaN", lower=lower, upper=upper
+        )
         if callable(self.func):
             _check_pair(np.unique(intervals[np.isfinite(intervals)]), transformation)
         return ends
@@ -248,8 +266,9 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         Returns
         -------
         ndarray of shape (n_samples,)
-            The inverse of the regressor's predictions. An inverse of means is not a mean, that of medians is a median:
-            one of `predict_distribution`, up to where in a support interval its mass lies.
+            The inverse of the regressor's predictions. An inverse of means is not a mean, that of
+            medians is a median: one of `predict_distribution`, up to where in a support interval
+            its mass lies.
         """
         check_is_fitted(self)
         prediction = self.regressor_.predict(check_outer_features(self, X))
@@ -267,8 +286,9 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         Returns
         -------
         IntervalDistribution
-            One row per row of X: the masses of the regressor's distributions, on support intervals in units of the
-            target. Masses that are spread over them are spread evenly in these units, as those of `turnbull` are.
+            One row per row of X: the masses of the regressor's distributions, on support intervals
+            in units of the target. Masses that are spread over them are spread evenly in these
+            units, as those of `turnbull` are.
         """
         check_is_fitted(self)
         inner = self.regressor_.predict_distribution(check_outer_features(self, X))
@@ -277,14 +297,17 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
     def _bring_ends_back(self, ends: FloatArray) -> FloatArray:
         """The inverse of ends of support intervals; of those that are limits of training rows, these limits.
 
-        The exponential of the logarithm of 712 may be more than 712, and then an event on that day would come later.
+        The exponential of the logarithm of 712 may be more than 712, and then an event on that day
+        would come later.
         """
         back = bring_back(ends, self._fitted_transformation())
         limits, images = self._limits.T
         place = np.minimum(np.searchsorted(images, ends), len(images) - 1)
         return np.where(images[place] == ends, limits[place], back)
 
-    predict_quantile = available_if(_regressor_has("predict_distribution"))(DistributionMixin.predict_quantile)
+    predict_quantile = available_if(_regressor_has("predict_distribution"))(
+        DistributionMixin.predict_quantile
+    )
     predict_survival_function = available_if(_regressor_has("predict_distribution"))(
         DistributionMixin.predict_survival_function
     )
@@ -303,7 +326,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         Returns
         -------
         ndarray of shape (n_samples, 2)
-            The inverse of both ends. What is promised of the transformed target holds for the target.
+            The inverse of both ends. What is promised of the transformed target holds for the
+            target.
         """
         check_is_fitted(self)
         ranges = self.regressor_.predict_interval(check_outer_features(self, X), confidence_level)

@@ -25,8 +25,8 @@ from marginwood.intervals import FloatArray
 
 __all__ = ["CensoredLinearRegression"]
 
-# The distribution of errors in steps: so many, and beyond them tails of so much mass each. A probability is then off
-# by less than 1e-4.
+# The distribution of errors in steps: so many, and beyond them tails of so much mass each. A
+# probability is then off by less than 1e-4.
 N_STEPS = 400
 TAIL = 1e-6
 # The deviation of limits that are one value, relative to that.
@@ -36,18 +36,18 @@ LEAST_UNIT = 1e-6
 class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
     """Linear model of censored values by maximum likelihood; it predicts distributions.
 
-    A value is ``intercept_ + x @ coef_`` and an error, whose distribution has a known shape, a median of 0 and a scale
-    that is the same for all rows. Of logarithms of times this is the model of accelerated failure times: log-normal,
-    log-logistic or Weibull.
+    A value is ``intercept_ + x @ coef_`` and an error, whose distribution has a known shape, a
+    median of 0 and a scale that is the same for all rows. Of logarithms of times this is the model
+    of accelerated failure times: log-normal, log-logistic or Weibull.
 
     Parameters
     ----------
     error : {"normal", "logistic", "gumbel"}, default="normal"
-        The shape of the errors. "gumbel" is the distribution of the smallest of many values: times whose logarithms
-        have it are Weibull's.
+        The shape of the errors. "gumbel" is the distribution of the smallest of many values: times
+        whose logarithms have it are Weibull's.
     alpha : float, default=0.01
-        Penalty: half of it times the sum of squares of the weights, in scales of the error per deviation of a feature,
-        is taken from the mean log-likelihood.
+        Penalty: half of it times the sum of squares of the weights, in scales of the error per
+        deviation of a feature, is taken from the mean log-likelihood.
     tol : float, default=1e-9
         How much the next step may still gain, in units of the mean log-likelihood.
     max_iter : int, default=100
@@ -75,15 +75,17 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
 
     Notes
     -----
-    Two half rows, two thirds of a deviation of the limits above and below their mean, are added where all features
-    have their means. They settle what the rows leave open, for instance the scale of errors if one constant lies in all
-    intervals. Beside few rows they count, too: of five exact values around a line the scale is mostly larger than the
-    most likely one, now and then twice as large. With n rows the difference shrinks like 1 / n.
+    Two half rows, two thirds of a deviation of the limits above and below their mean, are added
+    where all features have their means. They settle what the rows leave open, for instance the
+    scale of errors if one constant lies in all intervals. Beside few rows they count, too: of five
+    exact values around a line the scale is mostly larger than the most likely one, now and then
+    twice as large. With n rows the difference shrinks like 1 / n.
 
-    Where all limits are one value, nothing tells the scale of the errors: it is about a millionth of that value.
+    Where all limits are one value, nothing tells the scale of the errors: it is about a millionth
+    of that value.
 
-    A row of weight 2 counts as two rows. Weights with a mean below 1 count as shares: all of them divided by
-    one number give the same model.
+    A row of weight 2 counts as two rows. Weights with a mean below 1 count as shares: all of them
+    divided by one number give the same model.
 
     References
     ----------
@@ -101,7 +103,9 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
     True
     """
 
-    def __init__(self, *, error: str = "normal", alpha: float = 0.01, tol: float = 1e-9, max_iter: int = 100) -> None:
+    def __init__(
+        self, *, error: str = "normal", alpha: float = 0.01, tol: float = 1e-9, max_iter: int = 100
+    ) -> None:
         self.error = error
         self.alpha = alpha
         self.tol = tol
@@ -138,7 +142,8 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         shares = rows.weight / rows.weight.sum()
         features, standardisation = standardise(rows.X, shares)
         Z = features.combine(np.arange(features.n_features), np.eye(features.n_features))
-        # Weights that the penalty allows are combinations of rows: with more features than rows, few unknowns do.
+        # Weights that the penalty allows are combinations of rows: with more features than rows,
+        # few unknowns do.
         basis = None
         if Z.shape[1] > len(Z):
             basis, triangle = np.linalg.qr(Z.T)
@@ -156,7 +161,11 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         weights = found.unknowns[2:] if basis is None else basis @ found.unknowns[2:]
         self.scale_ = float(scale / found.unknowns[0])
         self.coef_ = self.scale_ * weights / standardisation.deviation
-        location = centre + self.scale_ * float(found.unknowns[1]) - float(self.coef_ @ standardisation.mean)
+        location = (
+            centre
+            + self.scale_ * float(found.unknowns[1])
+            - float(self.coef_ @ standardisation.mean)
+        )
         self.intercept_ = location + self.scale_ * float(error.quantile(np.array(0.5)))
         self.n_iter_ = found.n_iter
 
@@ -187,16 +196,21 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         Returns
         -------
         IntervalDistribution
-            One row per row of X, in 400 steps; the last millionth on either side counts as infinitely far away.
+            One row per row of X, in 400 steps; the last millionth on either side counts as
+            infinitely far away.
         """
         prediction = self.predict(X)
         error = ERRORS[self.error]
         low, high = error.quantile(np.array([TAIL, 1 - TAIL]))
         edges = np.linspace(low, high, N_STEPS + 1)
         mass = np.diff(np.exp(error.log_cdf(edges)), prepend=0.0, append=1.0)
-        ends = np.concatenate([[-np.inf], self.scale_ * (edges - error.quantile(np.array(0.5))), [np.inf]])
+        ends = np.concatenate(
+            [[-np.inf], self.scale_ * (edges - error.quantile(np.array(0.5))), [np.inf]]
+        )
         # Not checked: of targets near the largest that are allowed, tails lie beyond.
-        return IntervalDistribution._of(np.column_stack([ends[:-1], ends[1:]]), mass).shifted(prediction)
+        return IntervalDistribution._of(np.column_stack([ends[:-1], ends[1:]]), mass).shifted(
+            prediction
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -209,7 +223,8 @@ def _unit_of(rows: Rows) -> tuple[float, float]:
     is_finite = np.isfinite(rows.intervals)
     limits = rows.intervals[is_finite]
     if limits.min() == limits.max():
-        # A deviation of 1 would depend on the unit, and one like the value on the unit of its exponential.
+        # A deviation of 1 would depend on the unit, and one like the value on the unit of its
+        # exponential.
         value = float(limits[0])
         return value, max(LEAST_UNIT * abs(value or 1.0), SMALLEST_NORMAL)
     weight = np.broadcast_to(rows.weight[:, np.newaxis], is_finite.shape)[is_finite]
@@ -217,4 +232,6 @@ def _unit_of(rows: Rows) -> tuple[float, float]:
     # Near 1, where the squares of distances neither vanish nor overflow.
     exponent = np.frexp(np.abs(limits - centre).max())[1]
     distance = np.ldexp(limits - centre, -exponent)
-    return centre, float(np.ldexp(np.sqrt(np.average(distance**2, weights=weight)), exponent)) or 1.0
+    return centre, float(
+        np.ldexp(np.sqrt(np.average(distance**2, weights=weight)), exponent)
+    ) or 1.0

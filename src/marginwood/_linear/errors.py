@@ -1,7 +1,8 @@
 """Distributions of errors around a linear prediction: normal, logistic, and that of the smallest of many values.
 
-The error of a logarithm of time is normal if the times are log-normal, logistic if they are log-logistic, and Gumbel's
-if they are Weibull's. All are log-concave, so likelihoods of intervals have one maximum.
+The error of a logarithm of time is normal if the times are log-normal, logistic if they are
+log-logistic, and Gumbel's if they are Weibull's. All are log-concave, so likelihoods of intervals
+have one maximum.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Standardised features as the solver uses them: dense, or sparse without ever being made dense.
 
-A standardised feature has weighted mean 0 and deviation 1, so it has no zeros to leave out. Sparse features stay as
-they are, and mean and deviation enter where products with them are formed. That costs few digits: where zeros are left
-out, the mean is at most about the square root of the number of rows in deviations. A column without zeros, whose mean
-may be anything, is counted from its first value.
+A standardised feature has weighted mean 0 and deviation 1, so it has no zeros to leave out. Sparse
+features stay as they are, and mean and deviation enter where products with them are formed. That
+costs few digits: where zeros are left out, the mean is at most about the square root of the number
+of rows in deviations. A column without zeros, whose mean may be anything, is counted from its first
+value.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ EPS = np.finfo(np.float64).eps
 class Standardisation(NamedTuple):
     """Weighted mean and standard deviation of every feature.
 
-    A feature that is constant, or whose deviation is too small for a double of full precision, has an infinite one.
+    A feature that is constant, or whose deviation is too small for a double of full precision, has
+    an infinite one.
     """
 
     mean: FloatArray
@@ -111,7 +113,9 @@ class SparseFeatures:
         result = np.empty((len(columns) + 1, len(columns) + 1))
         result[0, 0] = total
         result[0, 1:] = result[1:, 0] = sums - mean * total
-        result[1:, 1:] = (S.T @ weighted).toarray() - np.outer(mean, sums) - np.outer(sums - mean * total, mean)
+        result[1:, 1:] = (
+            (S.T @ weighted).toarray() - np.outer(mean, sums) - np.outer(sums - mean * total, mean)
+        )
         result[1:] *= self.inverse[columns, np.newaxis]
         result[:, 1:] *= self.inverse[columns]
         return result
@@ -141,7 +145,9 @@ def _standardise_sparse(X: Any, weight: FloatArray) -> tuple[Features, Standardi
     n_entries = np.diff(S.indptr)
     largest = np.zeros(S.shape[1])
     is_filled = n_entries > 0
-    largest[is_filled] = np.maximum.reduceat(np.abs(S.data), S.indptr[:-1][is_filled]) if S.nnz else 0.0
+    largest[is_filled] = (
+        np.maximum.reduceat(np.abs(S.data), S.indptr[:-1][is_filled]) if S.nnz else 0.0
+    )
     unit = np.where(largest > 0, largest, 1.0)
     S.data = S.data / np.repeat(unit, n_entries)
     first = np.zeros(S.shape[1])
@@ -155,7 +161,9 @@ def _standardise_sparse(X: Any, weight: FloatArray) -> tuple[Features, Standardi
     stored.data = np.ones(S.nnz)
     absent = np.where(is_full, 0.0, np.maximum(1 - stored.T @ weight, 0.0))
     deviation = _usable(np.sqrt(squares.T @ weight + mean**2 * absent), unit)
-    return SparseFeatures(S, mean, deviation), Standardisation((first + mean) * unit, deviation * unit)
+    return SparseFeatures(S, mean, deviation), Standardisation(
+        (first + mean) * unit, deviation * unit
+    )
 
 
 def _usable(deviation: FloatArray, unit: FloatArray) -> FloatArray:

@@ -1,14 +1,15 @@
 """A smooth model for interval labels: squared hinge loss with a margin in the space of Gaussian kernels.
 
-The prediction is a weighted sum of *bumps*, Gaussian functions of the distance to some training rows, the *landmarks*.
-Its *roughness* is its squared norm in the kernel's space. With all rows as landmarks that is kernel ridge regression,
-on intervals; with fewer it is Nystroem's approximation.
+The prediction is a weighted sum of *bumps*, Gaussian functions of the distance to some training
+rows, the *landmarks*. Its *roughness* is its squared norm in the kernel's space. With all rows as
+landmarks that is kernel ridge regression, on intervals; with fewer it is Nystroem's approximation.
 
-A Gaussian of all features together learns any interaction, but needs many rows for it. A mean of Gaussians of single
-features learns a sum of functions of one feature each. The kernel is a mixture of both.
+A Gaussian of all features together learns any interaction, but needs many rows for it. A mean of
+Gaussians of single features learns a sum of functions of one feature each. The kernel is a mixture
+of both.
 
-Distances that count all features alike hide a signal in few of many features. So features may be scaled by their
-*relevance*, the importances of a forest.
+Distances that count all features alike hide a signal in few of many features. So features may be
+scaled by their *relevance*, the importances of a forest.
 """
 
 from __future__ import annotations
@@ -24,13 +25,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import BLOCK, IntervalRegressorMixin, Rows, all_or_nothing, check_rows, units_of
+from marginwood._base import (
+    BLOCK,
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_rows,
+    units_of,
+)
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
 from marginwood._linear.relevance import RelevantRows
 from marginwood._paths import ModelPath
 from marginwood._support.blas import one_blas_thread
-from marginwood._support.checks import check_count, check_not_negative, check_number, check_positive, check_share
+from marginwood._support.checks import (
+    check_count,
+    check_not_negative,
+    check_number,
+    check_positive,
+    check_share,
+)
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import breakpoints, check_loss, optimal_constant
 
@@ -74,8 +88,8 @@ class _Problem(NamedTuple):
     def minimise(self, point: _Point, alpha: float) -> _Point:
         """Newton's steps, halved until the cost falls.
 
-        Between breakpoints the cost is quadratic, so once a whole step leaves the same limits violated it has reached
-        the minimum.
+        Between breakpoints the cost is quadratic, so once a whole step leaves the same limits
+        violated it has reached the minimum.
         """
         point = self.at(point.weights, point.intercept, alpha)
         for _ in range(MAX_ROUNDS):
@@ -101,13 +115,17 @@ class _Problem(NamedTuple):
                 return point
         return point
 
-    def _minimum_of_piece(self, point: _Point, below: Any, above: Any, alpha: float) -> tuple[FloatArray, float]:
+    def _minimum_of_piece(
+        self, point: _Point, below: Any, above: Any, alpha: float
+    ) -> tuple[FloatArray, float]:
         """Where the quadratic of the limits that are violated at a point is least."""
         active = self.weight * (below.astype(np.float64) + above)
         rows = np.flatnonzero(active)
         if not len(rows):
             return np.zeros_like(point.weights), point.intercept
-        ends = np.where(below[rows], self.lower[rows], 0.0) + np.where(above[rows], self.upper[rows], 0.0)
+        ends = np.where(below[rows], self.lower[rows], 0.0) + np.where(
+            above[rows], self.upper[rows], 0.0
+        )
         roots = np.sqrt(active[rows])
         design = np.empty((len(rows), self.design.shape[1] + 1))
         design[:, 0] = roots
@@ -116,9 +134,13 @@ class _Problem(NamedTuple):
         diagonal = np.arange(1, len(matrix))
         matrix[diagonal, diagonal] += alpha
         target = design.T @ (self.weight[rows] * ends / roots)
-        _, found, info = dposv(matrix.T, target, overwrite_a=True)  # it is symmetric, and LAPACK reads it by columns
+        _, found, info = dposv(
+            matrix.T, target, overwrite_a=True
+        )  # it is symmetric, and LAPACK reads it by columns
         if info:
-            raise np.linalg.LinAlgError(f"alpha={alpha:g} is too small for these rows: rounding decides. Raise it.")
+            raise np.linalg.LinAlgError(
+                f"alpha={alpha:g} is too small for these rows: rounding decides. Raise it."
+            )
         return found[1:], float(found[0])
 
 
@@ -150,24 +172,25 @@ class _Task(NamedTuple):
 class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     """Smooth model with Gaussian kernels, squared hinge loss, a margin and a roughness penalty.
 
-    It minimises the mean of the samples' losses plus ``alpha`` times the squared norm of the prediction in the kernel's
-    space; the intercept is not penalised. A sample's loss is the squared distance of its prediction from
-    ``[lower + margin, upper - margin]``. Where features carry a smooth signal together, it is nearer to it than trees;
-    far from all rows, in every feature, it predicts the intercept.
+    It minimises the mean of the samples' losses plus ``alpha`` times the squared norm of the
+    prediction in the kernel's space; the intercept is not penalised. A sample's loss is the squared
+    distance of its prediction from ``[lower + margin, upper - margin]``. Where features carry a
+    smooth signal together, it is nearer to it than trees; far from all rows, in every feature, it
+    predicts the intercept.
 
     Parameters
     ----------
     alpha : float, default=1e-3
         The penalty of roughness, at least 1e-12.
     length_scale : float, default=1.0
-        How far a row's influence reaches, as a share of the root mean squared distance between two rows, over the
-        square root of 2.
+        How far a row's influence reaches, as a share of the root mean squared distance between two
+        rows, over the square root of 2.
     relevance : float, default=0.0
-        Features are scaled by their importances in a forest, to half of this power: 0 counts them all alike, 1 lets
-        those that do not matter hardly count.
+        Features are scaled by their importances in a forest, to half of this power: 0 counts them
+        all alike, 1 lets those that do not matter hardly count.
     additivity : float, default=0.5
-        Share of the kernel that is a mean of Gaussians of single features, so that features add up; the rest is one
-        Gaussian of all features, so that they interact.
+        Share of the kernel that is a mean of Gaussians of single features, so that features add up;
+        the rest is one Gaussian of all features, so that they interact.
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
@@ -187,7 +210,8 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     mean_ : ndarray of shape (n_features_in_,)
         Means of the features.
     deviation_ : ndarray of shape (n_features_in_,)
-        Their standard deviations, over what they are scaled by; infinite for constant features, which do not count.
+        Their standard deviations, over what they are scaled by; infinite for constant features,
+        which do not count.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -247,7 +271,9 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
             The fitted model.
         """
         check_alpha("alpha", self.alpha)
-        rows = check_rows(check_finite_features(self, X, reset=True, accept_sparse=False), y, sample_weight)
+        rows = check_rows(
+            check_finite_features(self, X, reset=True, accept_sparse=False), y, sample_weight
+        )
         task = self._make_task(self._prepare(rows))
         coefs, intercepts = task.solve(np.array([self.alpha], dtype=np.float64))
         self._keep(task, coefs[0], intercepts[0])
@@ -285,7 +311,9 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
         best = optimal_constant(rows.intervals, margin=self.margin, sample_weight=rows.weight).value
         lower, upper = np.ascontiguousarray((starts - centre).T / scale)
         problem = _Problem(self._bumps(Z, landmarks, deviation) @ directions, lower, upper, weight)
-        return _Task(problem, (best - centre) / scale, mean, deviation, landmarks, directions, centre, scale)
+        return _Task(
+            problem, (best - centre) / scale, mean, deviation, landmarks, directions, centre, scale
+        )
 
     def _bumps(self, Z: FloatArray, landmarks: FloatArray, deviation: FloatArray) -> FloatArray:
         """The bump of every landmark at every row of standardised features; it is 1 at the landmark itself."""
@@ -356,7 +384,9 @@ def _apply(X: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray
 class RoughnessPath(ModelPath):
     """The solutions for falling penalties."""
 
-    def __init__(self, estimator: KernelIntervalRegression, task: _Task, alphas: FloatArray) -> None:
+    def __init__(
+        self, estimator: KernelIntervalRegression, task: _Task, alphas: FloatArray
+    ) -> None:
         super().__init__(alphas, np.arange(len(alphas)))
         self._estimator = copy.copy(estimator)
         self._coefs, self._intercepts = task.solve(alphas)

@@ -1,7 +1,7 @@
 """Linear models for interval labels: squared hinge loss with a margin, and an L1 penalty.
 
-The *objective* is half the mean loss plus `alpha` times the sum of absolute weights of standardised features; for
-un-censored targets that is the Lasso. `lasso` holds the solver.
+The *objective* is half the mean loss plus `alpha` times the sum of absolute weights of standardised
+features; for un-censored targets that is the Lasso. `lasso` holds the solver.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ __all__ = ["L1IntervalRegression", "make_task"]
 
 STEPS_PER_DECADE = 10
 
-# Squared losses of smaller targets vanish, and so would penalties on the way to a share of the first.
+# Squared losses of smaller targets vanish, and so would penalties on the way to a share of the
+# first.
 LEAST_SCALE = 1e-150
 
 
@@ -93,9 +94,9 @@ class _Task(NamedTuple):
 class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
     """Linear model with squared hinge loss, a margin and an L1 penalty.
 
-    It minimises half the mean of the samples' losses plus ``alpha`` times the sum of the absolute weights
-    of standardised features. The intercept is not penalised. A sample's loss is the squared distance of its prediction
-    from ``[lower + margin, upper - margin]``.
+    It minimises half the mean of the samples' losses plus ``alpha`` times the sum of the absolute
+    weights of standardised features. The intercept is not penalised. A sample's loss is the squared
+    distance of its prediction from ``[lower + margin, upper - margin]``.
 
     Parameters
     ----------
@@ -116,7 +117,8 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
     intercept_ : float
         Prediction where all features are 0.
     alpha_max_ : float
-        The least penalty for which all weights vanish; 0 if no feature is correlated with the errors of a constant.
+        The least penalty for which all weights vanish; 0 if no feature is correlated with the
+        errors of a constant.
     alphas_ : ndarray of shape (n_alphas,)
         The penalties on the way from `alpha_max_` to `alpha`, each solved from the one before.
     coef_path_ : ndarray of shape (n_alphas, n_features_in_)
@@ -139,7 +141,8 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
     References
     ----------
     .. [1] Rigaill, Hocking, Vert and Bach (2013), "Learning sparse penalties for change-point detection using max
-       margin interval regression", Proceedings of the 30th International Conference on Machine Learning.
+       margin interval regression", Proceedings of the 30th International Conference on Machine
+       Learning.
 
     Examples
     --------
@@ -153,7 +156,9 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
 
     path_parameter = "alpha"
 
-    def __init__(self, *, alpha: float = 0.1, margin: float = 0.0, tol: float = 1e-8, max_iter: int = 1000) -> None:
+    def __init__(
+        self, *, alpha: float = 0.1, margin: float = 0.0, tol: float = 1e-8, max_iter: int = 1000
+    ) -> None:
         self.alpha = alpha
         self.margin = margin
         self.tol = tol
@@ -183,7 +188,9 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
         self.alpha_max_ = task.largest_penalty()
         n_decades = np.log10(max(self.alpha_max_ / self.alpha, 1.0))
         self.alphas_ = np.geomspace(
-            max(self.alpha_max_, self.alpha), self.alpha, 1 + int(np.ceil(STEPS_PER_DECADE * n_decades))
+            max(self.alpha_max_, self.alpha),
+            self.alpha,
+            1 + int(np.ceil(STEPS_PER_DECADE * n_decades)),
         )
         path = task.solve(self.alphas_, self.tol, self.max_iter)
         self.coef_path_, self.intercept_path_, self.dual_gaps_, self.n_iter_ = path
@@ -202,7 +209,9 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
         return rows
 
     def _fit_path(self, rows: Rows, values: FloatArray) -> PenaltyPath:
-        return PenaltyPath(self, self._make_task(rows).solve(values, self.tol, self.max_iter), values)
+        return PenaltyPath(
+            self, self._make_task(rows).solve(values, self.tol, self.max_iter), values
+        )
 
     def predict(self, X: Any) -> FloatArray:
         """Predict ``intercept_ + X @ coef_``.
@@ -250,7 +259,9 @@ class PenaltyPath(ModelPath):
         return model
 
 
-def check_finite_features(estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = True) -> Any:
+def check_finite_features(
+    estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = True
+) -> Any:
     """X as a float64 array, or as a sparse matrix by rows, of finite numbers."""
     X = check_features(estimator, X, reset=reset, accept_sparse=accept_sparse)
     advice = (
@@ -262,8 +273,12 @@ def check_finite_features(estimator: Any, X: Any, *, reset: bool = False, accept
     elif not np.isfinite(X.data).all():
         entries = X.tocoo()
         first = np.flatnonzero(~np.isfinite(entries.data))[0]
-        where = f"row {entries.row[first]}, column {entries.col[first]}, value {entries.data[first]}"
-        raise ValueError(f"X: NaN or infinity among the entries of a sparse matrix (first: {where}). {advice}")
+        where = (
+            f"row {entries.row[first]}, column {entries.col[first]}, value {entries.data[first]}"
+        )
+        raise ValueError(
+            f"X: NaN or infinity among the entries of a sparse matrix (first: {where}). {advice}"
+        )
     return X
 
 

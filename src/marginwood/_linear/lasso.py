@@ -1,10 +1,11 @@
 """The solver behind the linear models: squared hinge loss with an L1 penalty, along a path of penalties.
 
-The *objective* of an intercept and weights on standardised features is half the weighted mean of the squared
-hinges plus ``alpha`` times the sum of absolute weights. Near a point it is a quadratic function, as long as the same
-hinges pay and the weights keep their signs. One *round* of the solver
+The *objective* of an intercept and weights on standardised features is half the weighted mean of
+the squared hinges plus ``alpha`` times the sum of absolute weights. Near a point it is a quadratic
+function, as long as the same hinges pay and the weights keep their signs. One *round* of the solver
 
-1. takes the non-zero weights and those zero weights that the loss pulls harder than the penalty holds;
+1. takes the non-zero weights and those zero weights that the loss pulls harder than the penalty
+   holds;
 2. minimises the quadratic function over these, none of which may change its sign, with damping;
 3. goes there as far as the objective itself decreases, then to the exact best intercept.
 
@@ -21,7 +22,8 @@ from marginwood._linear.features import EPS, Features
 from marginwood._support.blas import one_blas_thread
 from marginwood.intervals import FloatArray, IntArray
 
-# Rounds in a row without a lower objective or gap, after which rounding is taken to hide what is left to gain.
+# Rounds in a row without a lower objective or gap, after which rounding is taken to hide what is
+# left to gain.
 MAX_IDLE_ROUNDS = 10
 
 
@@ -63,8 +65,8 @@ def largest_penalty(problem: LassoProblem) -> float:
 def solve_path(problem: LassoProblem, alphas: FloatArray, tol: float, max_iter: int) -> LassoPath:
     """Solve for every penalty, each from the solution of the one before.
 
-    A gap is relative to the loss of the best constant. `tol` bounds it unless `max_iter` rounds are not enough, or
-    rounding hides what further rounds gain.
+    A gap is relative to the loss of the best constant. `tol` bounds it unless `max_iter` rounds are
+    not enough, or rounding hides what further rounds gain.
     """
     point = _best_intercept(problem, 0.0, np.zeros(problem.features.n_features), 0.0)
     null_loss = max(point.objective, np.finfo(np.float64).tiny)
@@ -92,7 +94,10 @@ def solve_path(problem: LassoProblem, alphas: FloatArray, tol: float, max_iter: 
         rounds.append(n_rounds)
     weights = np.array([solution.weights for solution in solutions])
     return LassoPath(
-        np.array([solution.intercept for solution in solutions]), weights, np.array(gaps), np.array(rounds)
+        np.array([solution.intercept for solution in solutions]),
+        weights,
+        np.array(gaps),
+        np.array(rounds),
     )
 
 
@@ -118,36 +123,47 @@ def _gradient(problem: LassoProblem, point: Solution) -> FloatArray:
 def _largest_pull(problem: LassoProblem, point: Solution) -> float:
     """The largest absolute derivative of the loss in a weight; 0 if all may be rounding.
 
-    A derivative is a sum over rows of weight times feature times hinge. A hinge is a difference of numbers up to 1 in
-    size, so it may be off by EPS however small it is; each product and the sum add the like of EPS times their sizes.
+    A derivative is a sum over rows of weight times feature times hinge. A hinge is a difference of
+    numbers up to 1 in size, so it may be off by EPS however small it is; each product and the sum
+    add the like of EPS times their sizes.
     """
     pull = np.abs(_gradient(problem, point))
     rounding = 16 * EPS * problem.features.reach(problem.weight * (1 + point.above + point.below))
     return float(pull[pull > rounding].max(initial=0.0))
 
 
-def _best_intercept(problem: LassoProblem, intercept: float, weights: FloatArray, alpha: float) -> Solution:
+def _best_intercept(
+    problem: LassoProblem, intercept: float, weights: FloatArray, alpha: float
+) -> Solution:
     """The point of least objective over the intercept."""
     linear = _linear(problem, weights)
     ends = np.concatenate([problem.lower - linear, problem.upper - linear])
     ends = ends[np.isfinite(ends)]
-    best = _line_minimum(problem, linear, np.ones(len(linear)), 0.0, (ends.min(), intercept, ends.max()))
+    best = _line_minimum(
+        problem, linear, np.ones(len(linear)), 0.0, (ends.min(), intercept, ends.max())
+    )
     return _evaluate(problem, best, weights, alpha, linear)
 
 
 def _line_minimum(
-    problem: LassoProblem, fit: FloatArray, direction: FloatArray, tilt: float, bracket: tuple[float, float, float]
+    problem: LassoProblem,
+    fit: FloatArray,
+    direction: FloatArray,
+    tilt: float,
+    bracket: tuple[float, float, float],
 ) -> float:
     """The step in a bracket (left, start, right) that minimises ``loss(fit + step * direction) + tilt * step``.
 
-    The slope is piecewise linear and grows with the step, so Newton's method ends exactly on the right piece;
-    halving the bracket keeps it from cycling.
+    The slope is piecewise linear and grows with the step, so Newton's method ends exactly on the
+    right piece; halving the bracket keeps it from cycling.
     """
     left, step, right = bracket
     while True:
         moved = fit + step * direction
         below, above = moved < problem.lower, moved > problem.upper
-        pulls = np.where(below, moved - problem.lower, 0.0) + np.where(above, moved - problem.upper, 0.0)
+        pulls = np.where(below, moved - problem.lower, 0.0) + np.where(
+            above, moved - problem.upper, 0.0
+        )
         terms = problem.weight * direction * pulls
         slope = terms.sum() + tilt
         if abs(slope) <= EPS * (np.abs(terms).sum() + abs(tilt)) or (slope < 0 and step == right):
@@ -165,18 +181,23 @@ def _line_minimum(
 def _duality_gap(problem: LassoProblem, point: Solution, alpha: float) -> float:
     """The gap between the objective and a dual value, less what may be rounding.
 
-    The dual variables are the hinges' slopes, scaled down until no feature's pull exceeds the penalty.
+    The dual variables are the hinges' slopes, scaled down until no feature's pull exceeds the
+    penalty.
     """
     largest_pull = _largest_pull(problem, point)
     shrink = 1.0 if largest_pull <= alpha else alpha / largest_pull
     below, above = shrink * point.below, shrink * point.above
-    gains = below * np.where(below > 0, problem.lower, 0.0) - above * np.where(above > 0, problem.upper, 0.0)
+    gains = below * np.where(below > 0, problem.lower, 0.0) - above * np.where(
+        above > 0, problem.upper, 0.0
+    )
     squares = (below**2 + above**2) / 2
     rounding = 16 * EPS * (problem.weight @ (np.abs(gains) + squares))
     return max(point.objective - float(problem.weight @ (gains - squares)) - float(rounding), 0.0)
 
 
-def _descend(problem: LassoProblem, point: Solution, alpha: float, damping: float) -> tuple[Solution, float]:
+def _descend(
+    problem: LassoProblem, point: Solution, alpha: float, damping: float
+) -> tuple[Solution, float]:
     """One round: a point of lower objective, and the damping for the next round."""
     gradient = _gradient(problem, point)
     violation = np.where(point.weights == 0, np.abs(gradient) - alpha, 0.0)
@@ -186,7 +207,9 @@ def _descend(problem: LassoProblem, point: Solution, alpha: float, damping: floa
     working = np.sort(np.append(support, violators[violation[violators] > 0]))
     start = np.append(point.intercept, point.weights[working])
     sign = np.where(start[1:] == 0, -np.sign(gradient[working]), np.sign(start[1:]))
-    slope = np.append(problem.weight @ (point.above - point.below), gradient[working] + alpha * sign)
+    slope = np.append(
+        problem.weight @ (point.above - point.below), gradient[working] + alpha * sign
+    )
     active = problem.weight * ((point.above > 0).astype(np.float64) + (point.below > 0))
     hessian = problem.features.gram(working, active)
     hessian[np.diag_indices_from(hessian)] += damping
@@ -198,10 +221,14 @@ def _descend(problem: LassoProblem, point: Solution, alpha: float, damping: floa
     weights = point.weights.copy()
     weights[working] += size * step[1:]
     damping = np.clip(damping * (0.1 if size > 0.5 else 4.0 if size < 0.1 else 1.0), 1e-10, 1.0)
-    return _best_intercept(problem, point.intercept + size * step[0], weights, alpha), float(damping)
+    return _best_intercept(problem, point.intercept + size * step[0], weights, alpha), float(
+        damping
+    )
 
 
-def _minimise_quadratic(hessian: FloatArray, slope: FloatArray, start: FloatArray, sign: FloatArray) -> FloatArray:
+def _minimise_quadratic(
+    hessian: FloatArray, slope: FloatArray, start: FloatArray, sign: FloatArray
+) -> FloatArray:
     """Minimise a convex quadratic function of given slope at `start`, where coordinates keep their signs.
 
     A sign of 0 is a free coordinate. Coordinates that reach 0 on the way to the minimum stay there.

@@ -1,8 +1,8 @@
 """The most likely linear model with errors of a given shape, by Newton's steps.
 
-A value is ``median + scale * error``. In the unknowns ``1 / scale`` and ``weights / scale`` the logarithm of the
-likelihood of intervals is concave wherever the density of the error is log-concave (Burridge, 1981), so steps that
-always gain end at the maximum.
+A value is ``median + scale * error``. In the unknowns ``1 / scale`` and ``weights / scale`` the
+logarithm of the likelihood of intervals is concave wherever the density of the error is log-concave
+(Burridge, 1981), so steps that always gain end at the maximum.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from marginwood.intervals import BoolArray, FloatArray
 
 __all__ = ["LikelihoodProblem", "maximise_likelihood"]
 
-# Narrower intervals, in deviations of the limits, count as known: a difference of probabilities would lose digits.
+# Narrower intervals, in deviations of the limits, count as known: a difference of probabilities
+# would lose digits.
 NARROW = 1e-4
-# Half a row each, one quartile of a normal sample above and below the centre: they keep the scale from 0 and infinity
-# where rows alone would not, for instance if one value lies in all intervals.
+# Half a row each, one quartile of a normal sample above and below the centre: they keep the scale
+# from 0 and infinity where rows alone would not, for instance if one value lies in all intervals.
 PRIOR_WEIGHT = 0.5
 PRIOR_LIMIT = 0.67
-# How far from the centre the farthest limit may lie where the search starts, in scales of the error.
+# How far from the centre the farthest limit may lie where the search starts, in scales of the
+# error.
 FARTHEST_START = 5.0
 MOST_HALVINGS = 60
 
@@ -103,7 +105,8 @@ def _split(problem: LikelihoodProblem) -> tuple[_Known, _Rows]:
     prior = np.zeros((2, Z.shape[1] + 2))
     prior[:, 0] = PRIOR_LIMIT, -PRIOR_LIMIT
     prior[:, 1] = -1.0
-    # Weights below 1, such as shares of a sample, are in another unit than rows: the mean one counts as a row.
+    # Weights below 1, such as shares of a sample, are in another unit than rows: the mean one
+    # counts as a row.
     prior_weight = PRIOR_WEIGHT * min(1.0, float(weight.mean()))
     known = _Known(
         np.vstack([np.column_stack([values, -design[is_known]]), prior]),
@@ -134,7 +137,9 @@ def _log_probability(rows: _Rows, error: Error, below: FloatArray, above: FloatA
     return np.where(has_both, both, np.where(rows.has_above, log_cdf, log_sf))
 
 
-def _value(known: _Known, rows: _Rows, error: Error, penalty: FloatArray, unknowns: FloatArray) -> float:
+def _value(
+    known: _Known, rows: _Rows, error: Error, penalty: FloatArray, unknowns: FloatArray
+) -> float:
     """The penalised log-likelihood; -inf outside of its domain."""
     if unknowns[0] <= 0:
         return -np.inf
@@ -160,7 +165,9 @@ def _derivatives(
     # With p = F(above) - F(below): d log p / d above = f(above) / p, and the other way round below.
     from_above = np.where(rows.has_above, np.exp(error.log_density(above) - log_probability), 0.0)
     from_below = np.where(rows.has_below, -np.exp(error.log_density(below) - log_probability), 0.0)
-    gradient += rows.above.T @ (rows.weight * from_above) + rows.below.T @ (rows.weight * from_below)
+    gradient += rows.above.T @ (rows.weight * from_above) + rows.below.T @ (
+        rows.weight * from_below
+    )
     bend_above = from_above * error.slopes(above)[0] - from_above**2
     bend_below = from_below * error.slopes(below)[0] - from_below**2
     crossed = -from_above * from_below

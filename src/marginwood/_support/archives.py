@@ -1,7 +1,7 @@
 """Downloading an archive and unpacking files of it: all of it arrives, or nothing does.
 
-A download goes into a hidden folder beside its destination. It is checked there and renamed at the end, so that what
-has its final name is whole.
+A download goes into a hidden folder beside its destination. It is checked there and renamed at the
+end, so that what has its final name is whole.
 """
 
 from __future__ import annotations
@@ -19,20 +19,27 @@ from urllib.parse import urlsplit
 __all__ = ["fetch_files"]
 
 CHUNK = 1 << 20
-# What is downloaded and what is unpacked may have so many bytes each: data sets have less, and a small archive may hold
-# as much as a disk does. A file takes a block of the disk, even if it is empty.
+# What is downloaded and what is unpacked may have so many bytes each: data sets have less, and a
+# small archive may hold as much as a disk does. A file takes a block of the disk, even if it is
+# empty.
 LARGEST = 1 << 28
 BLOCK = 1 << 12
 REPOSITORIES = "github.com"
 
 
 def fetch_files(
-    url: str, destination: Path, names: frozenset[str], *, sha256: str | None = None, timeout: float = 60.0
+    url: str,
+    destination: Path,
+    names: frozenset[str],
+    *,
+    sha256: str | None = None,
+    timeout: float = 60.0,
 ) -> None:
     """Download a zip archive and unpack the files of some names to ``destination / folder / name``.
 
-    `folder` is the last folder of a file's path in the archive. The address may also be the page of a GitHub
-    repository, whose archive is taken. Raises OSError, with the address and the reason, if anything goes wrong.
+    `folder` is the last folder of a file's path in the archive. The address may also be the page of
+    a GitHub repository, whose archive is taken. Raises OSError, with the address and the reason, if
+    anything goes wrong.
     """
     destination.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".partial-", dir=destination.parent) as folder:
@@ -42,8 +49,12 @@ def fetch_files(
             _download(url, archive, timeout)
             _check_digest(archive, sha256)
             n_files = _unpack(archive, unpacked, names)
-        except Exception as error:  # zipfile alone has some ten kinds of errors for what is no sound archive
-            raise OSError(f"{url}: {_reason(error)} Nothing was written to {destination}.") from error
+        except (
+            Exception
+        ) as error:  # zipfile alone has some ten kinds of errors for what is no sound archive
+            raise OSError(
+                f"{url}: {_reason(error)} Nothing was written to {destination}."
+            ) from error
         if not n_files:
             raise OSError(f"{url}: the archive holds no file named {' or '.join(sorted(names))}.")
         # Another process may have been faster; what it wrote is whole too.
@@ -56,7 +67,8 @@ def fetch_files(
 def _download(url: str, path: Path, timeout: float, *, is_archive: bool = False) -> None:
     """Write what an address holds to a file; raise if less arrives than was announced, or too much.
 
-    A page of a repository has an archive beside it, unless the address is that of the archive already.
+    A page of a repository has an archive beside it, unless the address is that of the archive
+    already.
     """
     with urllib.request.urlopen(url, timeout=timeout) as response:
         is_page = response.headers.get_content_type() == "text/html"
@@ -69,10 +81,13 @@ def _download(url: str, path: Path, timeout: float, *, is_archive: bool = False)
                     if received > LARGEST:
                         raise OSError(f"expected at most {LARGEST} bytes, got more.")
             if expected is not None and received != int(expected):
-                raise OSError(f"the download broke off after {received} of {expected} bytes. Try again.")
+                raise OSError(
+                    f"the download broke off after {received} of {expected} bytes. Try again."
+                )
     if is_page:
         page = response.url.rstrip("/")
-        # Any other page, such as one to log in to a network, comes in place of all that is asked for.
+        # Any other page, such as one to log in to a network, comes in place of all that is asked
+        # for.
         if is_archive or urlsplit(page).hostname != REPOSITORIES:
             raise OSError("expected a zip archive, got a web page.")
         _download(f"{page}/archive/HEAD.zip", path, timeout, is_archive=True)
@@ -99,7 +114,9 @@ def _unpack(archive: Path, folder: Path, names: frozenset[str]) -> int:
             if member.is_dir() or not parts or parts[-1] not in names:
                 continue
             if len(parts) < 2 or ".." in parts or parts[0] == "/" or ":" in parts[0]:
-                raise OSError(f"the archive holds a file at {path!r}, which is not inside a folder of it.")
+                raise OSError(
+                    f"the archive holds a file at {path!r}, which is not inside a folder of it."
+                )
             n_bytes += max(member.file_size, BLOCK)
             if n_bytes > LARGEST:
                 raise OSError(f"expected files of at most {LARGEST} bytes in all, got more.")
@@ -120,7 +137,8 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, urllib.error.URLError | TimeoutError | ConnectionError):
         reason = getattr(error, "reason", error)
         return (
-            f"cannot be reached ({reason}). Check the connection, or download it elsewhere and pass a file:// address."
+            f"cannot be reached ({reason}). Check the connection, or download it elsewhere and "
+            "pass a file:// address."
         )
     if isinstance(error, OSError | ValueError):
         return str(error)

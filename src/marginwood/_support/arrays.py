@@ -19,7 +19,9 @@ def as_numbers(
 ) -> npt.NDArray[np.float64]:
     """Return values of any shape as float64, with NaN for whatever stands for missing; errors say what is expected."""
     if issparse(values):
-        raise TypeError(f"{name}: expected a dense array, got a sparse matrix; pass {name}.toarray().")
+        raise TypeError(
+            f"{name}: expected a dense array, got a sparse matrix; pass {name}.toarray()."
+        )
     values = as_known_table(values, name)
     is_frame = hasattr(values, "shape") and hasattr(values, "columns")
     if isinstance(values, np.ma.MaskedArray):
@@ -28,13 +30,17 @@ def as_numbers(
         try:
             array = np.asarray(values)
         except ValueError as error:
-            raise ValueError(f"{name}: expected an array of numbers, got rows of different lengths.") from error
+            raise ValueError(
+                f"{name}: expected an array of numbers, got rows of different lengths."
+            ) from error
     # polars casts a boolean column beside a float one, so a frame is asked for its own types.
     has_bool = is_frame and any(str(dtype).lower().startswith("bool") for dtype in values.dtypes)
     kind = "b" if has_bool else array.dtype.kind
     if kind == "O":
         try:
-            return np.array([_number(value, allow_bool) for value in array.ravel()]).reshape(array.shape)
+            return np.array([_number(value, allow_bool) for value in array.ravel()]).reshape(
+                array.shape
+            )
         except TypeError as error:
             raise TypeError(f"{name}: expected {expected}, got {error}.{_advise(array)}") from None
     if kind == "b" and not allow_bool:
@@ -62,7 +68,9 @@ def _number(value: Any, allow_bool: bool) -> float:
         return np.nan
     try:
         is_bool = isinstance(value, bool | np.bool_)
-        if isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or (is_bool and not allow_bool):
+        if isinstance(value, str | bytes | np.datetime64 | np.timedelta64) or (
+            is_bool and not allow_bool
+        ):
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -80,9 +88,13 @@ def _advise(array: npt.NDArray[Any]) -> str:
     return ""
 
 
-def raise_first(bad: npt.NDArray[np.bool_], problem: str, advice: str = "", **columns: npt.NDArray[Any]) -> None:
+def raise_first(
+    bad: npt.NDArray[np.bool_], problem: str, advice: str = "", **columns: npt.NDArray[Any]
+) -> None:
     """Raise a ValueError that counts the bad rows and shows the first one, if there is any."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         shown = "".join(f", {name}={column[row]}" for name, column in columns.items())
-        raise ValueError(f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}{shown}).{advice}")
+        raise ValueError(
+            f"{problem} in {np.count_nonzero(bad)} of {len(bad)} rows (first: row {row}{shown}).{advice}"
+        )

@@ -1,8 +1,8 @@
 """Linear algebra on one thread, while models are fitted.
 
-Where matrices are small, threads of the BLAS take longer to meet than to work: a search over smooth models on 137 rows
-took ten times the processor time on two of them. And what they add up depends on their number. Threads of this package
-work side by side instead.
+Where matrices are small, threads of the BLAS take longer to meet than to work: a search over smooth
+models on 137 rows took ten times the processor time on two of them. And what they add up depends on
+their number. Threads of this package work side by side instead.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["one_blas_thread"]
 class _Hold:
     """The one limit of the process: who comes first sets it, who goes last gives the threads back.
 
-    Fits that overlap would otherwise give them back to each other: what one adds up then depended on when another one
-    ended, and the last would leave the limit of the first.
+    Fits that overlap would otherwise give them back to each other: what one adds up then depended
+    on when another one ended, and the last would leave the limit of the first.
     """
 
     def __init__(self) -> None:

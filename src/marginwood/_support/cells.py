@@ -1,8 +1,9 @@
 """What a cell of a table may say: nothing, true or false, a number, and laboratories' words for "less than".
 
-A *measurement* is a number with a side: -1 for ``<1``, which lies below it, 1 for ``>50``, which lies above, and 0 for
-the number itself. These two are *strict*; ``≤1`` and ``≥50`` are not, and may be the number. ``ND`` (not detected) is a
-strict side without a number; a missing measurement has neither.
+A *measurement* is a number with a side: -1 for ``<1``, which lies below it, 1 for ``>50``, which
+lies above, and 0 for the number itself. These two are *strict*; ``≤1`` and ``≥50`` are not, and may
+be the number. ``ND`` (not detected) is a strict side without a number; a missing measurement has
+neither.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ import numpy.typing as npt
 
 from marginwood._support.arrays import as_numbers, raise_first
 
-__all__ = ["BOOLEANS", "MISSING", "Measurement", "Measurements", "read_measurement", "read_measurements"]
+__all__ = [
+    "BOOLEANS",
+    "MISSING",
+    "Measurement",
+    "Measurements",
+    "read_measurement",
+    "read_measurements",
+]
 
 # In lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none")
@@ -27,15 +35,24 @@ BOOLEANS = {"true": "1", "false": "0"}
 EXPECTED = "a number, '<1', '>50' or 'ND' (not detected), without a unit and with a decimal point"
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
-# Thousands: 1,200 or 1 200 or 1'200. No such number starts with a 0, so that 0,125 is an error, as 0,5 is.
+# Thousands: 1,200 or 1 200 or 1'200. No such number starts with a 0, so that 0,125 is an error, as
+# 0,5 is.
 GROUPED = r"[+-]?[1-9]\d{0,2}(?:([, '])\d{3})(?:\1\d{3})*(?:\.\d+)?"
 BELOW = ("<=", "=<", "<", "≤", "⩽", "≦")
 ABOVE = (">=", "=>", ">", "≥", "⩾", "≧")
 STRICT = ("<", ">")
 # Without spaces, dots and hyphens.
-NOT_DETECTED = {"nd", "bdl", "blq", "bql", "bloq", "notdetected", "nondetect", "nondetected", "undetected"} | {
-    "<" + limit for limit in ("dl", "ld", "lod", "mdl", "loq", "lq", "ql", "pql", "rl", "mrl")
-}
+NOT_DETECTED = {
+    "nd",
+    "bdl",
+    "blq",
+    "bql",
+    "bloq",
+    "notdetected",
+    "nondetect",
+    "nondetected",
+    "undetected",
+} | {"<" + limit for limit in ("dl", "ld", "lod", "mdl", "loq", "lq", "ql", "pql", "rl", "mrl")}
 NOT_DETECTED_AT = re.compile(r"n\.?d\.?\s*[(\[]?\s*<?(.*?)[)\]]?")  # ND(0.5), ND <0.5
 SAME = str.maketrans({"\N{MINUS SIGN}": "-", "\N{RIGHT SINGLE QUOTATION MARK}": "'"})
 
@@ -88,13 +105,20 @@ def read_measurements(values: Any, name: str) -> Measurements:
     is_text = [isinstance(cell, str) for cell in given.ravel()] if given.dtype.kind in "OUT" else []
     if not any(is_text):
         numbers = as_numbers(values, name)
-        return Measurements(numbers, np.zeros(numbers.shape, np.int64), numbers, np.zeros(numbers.shape, np.bool_))
+        return Measurements(
+            numbers, np.zeros(numbers.shape, np.int64), numbers, np.zeros(numbers.shape, np.bool_)
+        )
     cells = given.ravel()
     found = [
-        read_measurement(cell) if text else Measurement(0, cell) for cell, text in zip(cells, is_text, strict=True)
+        read_measurement(cell) if text else Measurement(0, cell)
+        for cell, text in zip(cells, is_text, strict=True)
     ]
     unread = np.array([cell is None for cell in found])
     raise_first(unread, f"{name}: expected {EXPECTED}, got something else", "", **{name: cells})
-    side, number, is_strict = (np.array(column, object) for column in zip(*filter(None, found), strict=True))
+    side, number, is_strict = (
+        np.array(column, object) for column in zip(*filter(None, found), strict=True)
+    )
     numbers = as_numbers(number, name).reshape(given.shape)
-    return Measurements(given, side.astype(np.int64).reshape(given.shape), numbers, is_strict.astype(np.bool_))
+    return Measurements(
+        given, side.astype(np.int64).reshape(given.shape), numbers, is_strict.astype(np.bool_)
+    )

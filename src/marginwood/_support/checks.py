@@ -58,7 +58,9 @@ def check_count(name: str, value: Any, least: int, *, otherwise: str = "") -> in
 
 def check_positive(name: str, value: Any) -> None:
     """Raise unless an argument is a finite number greater than 0."""
-    check_number(name, value, "a finite number > 0", lambda number: 0 < number <= sys.float_info.max)
+    check_number(
+        name, value, "a finite number > 0", lambda number: 0 < number <= sys.float_info.max
+    )
 
 
 def check_not_negative(name: str, value: Any) -> None:
@@ -82,6 +84,10 @@ def check_model(name: str, model: Any, *, or_none: bool = False) -> None:
     if or_none and model is None:
         return
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict")):
-        found = f"the class {model.__name__}; call it" if isinstance(model, type) else repr(model)[:80]
+        found = (
+            f"the class {model.__name__}; call it" if isinstance(model, type) else repr(model)[:80]
+        )
         otherwise = " or None" if or_none else ""
-        raise TypeError(f"{name}: expected an estimator with fit and predict{otherwise}, got {found}.")
+        raise TypeError(
+            f"{name}: expected an estimator with fit and predict{otherwise}, got {found}."
+        )

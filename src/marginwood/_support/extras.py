@@ -11,4 +11,6 @@ def install_hint(*extras: str) -> str:
     """How to install extras, from a checkout or a wheel: ``pip install marginwood`` finds nothing before a release."""
     names = ",".join(extras)
     wheel = f"marginwood-{__version__}-py3-none-any.whl"
-    return f'pip install ".[{names}]" in a checkout of marginwood, or pip install "{wheel}[{names}]"'
+    return (
+        f'pip install ".[{names}]" in a checkout of marginwood, or pip install "{wheel}[{names}]"'
+    )

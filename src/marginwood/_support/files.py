@@ -1,8 +1,9 @@
 """Writing files that appear whole or not at all.
 
-A file is written under another name, the *partial* file, and renamed. A process that is killed in between leaves its
-partial file behind; the next one that writes the same file removes it. So that it does not remove those of processes
-which are still writing, a writer holds a lock on its partial file, which ends with the process.
+A file is written under another name, the *partial* file, and renamed. A process that is killed in
+between leaves its partial file behind; the next one that writes the same file removes it. So that
+it does not remove those of processes which are still writing, a writer holds a lock on its partial
+file, which ends with the process.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def check_place(path: str | os.PathLike[str]) -> None:
 def write_whole(path: str | os.PathLike[str], content: bytes | memoryview) -> None:
     """Write a file under another name in the same folder, bring it to the disk, and rename it.
 
-    A link is followed, and a file that is replaced keeps its permissions. Something that is there and is not a file,
-    such as a pipe, is written to as it is. Raises OSError.
+    A link is followed, and a file that is replaced keeps its permissions. Something that is there
+    and is not a file, such as a pipe, is written to as it is. Raises OSError.
     """
     path = Path(path)
     try:
@@ -56,7 +57,8 @@ def _replace(path: Path, content: bytes | memoryview) -> None:
     prefix = f".{path.name[:100]}."
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     _remove_abandoned(path.parent, prefix)
-    # Closed to others until it has the right permissions; a new file has those that the user's mask leaves.
+    # Closed to others until it has the right permissions; a new file has those that the user's mask
+    # leaves.
     partial, file = _open_partial(path, prefix, 0o666 if mode is None else 0o600)
     try:
         with file:

@@ -18,7 +18,9 @@ def hint(names: Mapping[str, str]) -> Callable[[Method], Method]:
         @wraps(function)
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             for name in kwargs.keys() & names.keys():
-                where = type(self).__name__ if function.__name__ == "__init__" else function.__name__
+                where = (
+                    type(self).__name__ if function.__name__ == "__init__" else function.__name__
+                )
                 raise TypeError(f"{where}: there is no argument {name!r}; use {names[name]}.")
             return function(self, *args, **kwargs)
 

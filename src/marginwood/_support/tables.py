@@ -68,4 +68,6 @@ def _is_table(values: Any) -> bool:
 def _need(library: str, values: Any, name: str) -> None:
     if not find_spec(library):
         kind = f"{type(values).__module__}.{type(values).__name__}"
-        raise ImportError(f"{name}: a table of type {kind} is read with polars or pyarrow: pip install polars pyarrow.")
+        raise ImportError(
+            f"{name}: a table of type {kind} is read with polars or pyarrow: pip install polars pyarrow."
+        )

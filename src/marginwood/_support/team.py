@@ -1,7 +1,8 @@
 """A team of threads that stays for one fit: tasks that make further tasks, and help for the task at hand.
 
-The thread that calls `run` only waits, so Ctrl-C reaches it at once; then, or after an error, the threads of the team
-stop at the end of what they are doing. Larger tasks go first. A thread without a task helps another one.
+The thread that calls `run` only waits, so Ctrl-C reaches it at once; then, or after an error, the
+threads of the team stop at the end of what they are doing. Larger tasks go first. A thread without
+a task helps another one.
 """
 
 from __future__ import annotations

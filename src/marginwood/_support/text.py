@@ -14,7 +14,9 @@ def printable(text: str) -> str:
     """Text in which every character that cannot be seen is written as an escape, save spaces, tabs and line feeds."""
     if text.isprintable():
         return text
-    return "".join(character if _is_harmless(character) else repr(character)[1:-1] for character in text)
+    return "".join(
+        character if _is_harmless(character) else repr(character)[1:-1] for character in text
+    )
 
 
 def one_line(text: str) -> str:
@@ -27,7 +29,9 @@ def escaped(error: BaseException) -> BaseException:
     shown: BaseException | None = error
     while shown is not None:
         if not isinstance(shown, KeyError):  # which shows what is missing as an escaped literal
-            shown.args = tuple(printable(text) if isinstance(text, str) else text for text in shown.args)
+            shown.args = tuple(
+                printable(text) if isinstance(text, str) else text for text in shown.args
+            )
         shown = shown.__cause__ or shown.__context__
     return error
 

@@ -1,8 +1,8 @@
 """Threads above serial kernels, for work that the user may interrupt.
 
-Kernels run without the GIL and cannot be interrupted, so they never run in the calling thread: it only waits, and
-Ctrl-C reaches it at once. The threads are daemons. One whose result nobody waits for any more stops where a long loop
-calls `check_stopped`, or at the end of the piece at hand.
+Kernels run without the GIL and cannot be interrupted, so they never run in the calling thread: it
+only waits, and Ctrl-C reaches it at once. The threads are daemons. One whose result nobody waits
+for any more stops where a long loop calls `check_stopped`, or at the end of the piece at hand.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def run_in_threads(
 ) -> Generator[tuple[Key, Result]]:
     """Yield ``key, function(key)`` for every key, as they are finished; the first error is raised.
 
-    `n_jobs` is joblib's, see `count_threads`. When `time_left`, in seconds, is not positive any more, nothing is begun,
-    and what is not finished by then is given up.
+    `n_jobs` is joblib's, see `count_threads`. When `time_left`, in seconds, is not positive any
+    more, nothing is begun, and what is not finished by then is given up.
     """
     waiting: queue.SimpleQueue[Key] = queue.SimpleQueue()
     finished: queue.SimpleQueue[tuple[Key, Any, BaseException | None]] = queue.SimpleQueue()

@@ -1,7 +1,8 @@
 """The trees of a forest: grown from arrays that all of them share, in threads or on a cluster, and combined.
 
-A *draw* is the bootstrap sample of a tree, as a weight per row: a row drawn twice counts twice. So all trees share X,
-its feature orders and the sorted limits, and a tree only picks out the rows that it drew.
+A *draw* is the bootstrap sample of a tree, as a weight per row: a row drawn twice counts twice. So
+all trees share X, its feature orders and the sorted limits, and a tree only picks out the rows that
+it drew.
 """
 
 from __future__ import annotations
@@ -66,12 +67,14 @@ def grow_one(rows: Any, rules: Rules, draw: Draw) -> GrownTree:
     return GrownTree(grown, apply(grown.nodes, rows.X, grown.subsets).astype(np.int32))
 
 
-def grow_trees(rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None) -> Iterator[GrownTree]:
+def grow_trees(
+    rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None
+) -> Iterator[GrownTree]:
     """Yield a tree per draw, grown where joblib is told to.
 
-    joblib's own way with a Dask cluster is to send an argument to one worker, and to lose it with that worker. Here
-    every worker gets a copy before the first task; if all copies are lost, the trees that are still missing are grown
-    anew.
+    joblib's own way with a Dask cluster is to send an argument to one worker, and to lose it with
+    that worker. Here every worker gets a copy before the first task; if all copies are lost, the
+    trees that are still missing are grown anew.
     """
     backend, _ = get_active_backend(prefer="threads")
     client = getattr(backend, "client", None)
@@ -101,7 +104,9 @@ def aggregate(predictions: FloatArray, absent: Any, aggregation: str) -> FloatAr
         predictions[absent] = np.inf
         predictions.sort(axis=0)
         columns = np.arange(n_columns)
-        result = (predictions[(n_present - 1) // 2, columns] + predictions[n_present // 2, columns]) / 2
+        result = (
+            predictions[(n_present - 1) // 2, columns] + predictions[n_present // 2, columns]
+        ) / 2
         return np.where(n_present > 0, result, np.nan)
     predictions[absent] = 0.0
     total = np.zeros(n_columns)

@@ -21,7 +21,13 @@ from marginwood._base import (
 )
 from marginwood._categories import count_categories
 from marginwood._effects import effects_of
-from marginwood._support.checks import check_choice, check_count, check_model, check_number, check_positive
+from marginwood._support.checks import (
+    check_choice,
+    check_count,
+    check_model,
+    check_number,
+    check_positive,
+)
 from marginwood._support.hints import hint
 from marginwood._support.progress import progress_bar
 from marginwood._trees.growing import SortedRows, make_team
@@ -47,10 +53,11 @@ MARGIN = 0.25  # of the distance between the quartiles of the limits, where it i
 class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     """Boosted maximum margin interval trees.
 
-    The first prediction is the best constant, or that of another model. Each stage grows a tree on the residual
-    intervals ``(lower - F, upper - F)``, F being the prediction so far, with the same loss and margin, and adds
-    `learning_rate` times its prediction. Splits are exact, as those of `MaxMarginIntervalTree`. The defaults suit most
-    data: small steps on half of the rows, as many as a fifth of the rows, which is held out, asks for.
+    The first prediction is the best constant, or that of another model. Each stage grows a tree on
+    the residual intervals ``(lower - F, upper - F)``, F being the prediction so far, with the same
+    loss and margin, and adds `learning_rate` times its prediction. Splits are exact, as those of
+    `MaxMarginIntervalTree`. The defaults suit most data: small steps on half of the rows, as many
+    as a fifth of the rows, which is held out, asks for.
 
     Parameters
     ----------
@@ -60,10 +67,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         The distance to the interval, or its square.
     margin : float or "auto", default="auto"
         How far inside its interval a prediction should lie, in units of the target. Rows with
-        ``lower == upper`` have no margin. "auto" is a quarter of the distance between the quartiles of the limits.
+        ``lower == upper`` have no margin. "auto" is a quarter of the distance between the quartiles
+        of the limits.
     learning_rate : float, default=0.05
-        Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no anchor, no stage raises
-        the training loss.
+        Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no
+        anchor, no stage raises the training loss.
     max_depth : int, default=3
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -71,34 +79,39 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     min_samples_leaf : int or float, default=1
         Fewest samples of a leaf; a float is a share of all samples.
     max_features : int, float, {"sqrt", "log2"} or None, default=None
-        How many features to try in each node, drawn at random; None for all. Where few features matter, a draw
-        loses them.
+        How many features to try in each node, drawn at random; None for all. Where few features
+        matter, a draw loses them.
     subsample : float, default=0.5
         Share of the rows that each stage draws, without replacement.
     anchor : float, default=0.0
-        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
-        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row:
+        it draws the values of small and one-sided leaves towards those of their ancestors. It
+        changes neither splits nor costs.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
-        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
-        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the
+        columns of a frame that have a categorical type: categories of pandas, Categorical and Enum
+        of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
-        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
+        it may do either.
     init : estimator, default=None
-        A model of intervals for the first prediction, such as `L1IntervalRegressionCV`: the stages learn what it leaves
-        open. Where all labels are exact, a regressor of scikit-learn does, too. None for the best constant.
+        A model of intervals for the first prediction, such as `L1IntervalRegressionCV`: the stages
+        learn what it leaves open. Where all labels are exact, a regressor of scikit-learn does,
+        too. None for the best constant.
     n_iter_no_change : int, default=30
-        Stop when the validation loss has not fallen for this many stages, and keep the stages up to the best one. None
-        for all stages.
+        Stop when the validation loss has not fallen for this many stages, and keep the stages up to
+        the best one. None for all stages.
     validation_fraction : float, default=0.2
-        Share of the rows to hold out as validation data. Only with `n_iter_no_change`, and if `fit` is
-        not given validation data.
+        Share of the rows to hold out as validation data. Only with `n_iter_no_change`, and if `fit`
+        is not given validation data.
     tol : float, default=1e-4
         Share by which the validation loss must fall to count as fallen.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
     n_jobs : int, default=None
-        Number of threads that grow each stage from many rows; None for one unless a ``joblib.parallel_config`` says
-        otherwise, -1 for all processors. The model is the same for any number.
+        Number of threads that grow each stage from many rows; None for one unless a
+        ``joblib.parallel_config`` says otherwise, -1 for all processors. The model is the same for
+        any number.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     warm_start : bool, default=False
@@ -107,7 +120,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     Attributes
     ----------
     estimators_ : list of MaxMarginIntervalTree
-        The trees. Their values are multiplied by the learning rate: the prediction is the first one plus their sum.
+        The trees. Their values are multiplied by the learning rate: the prediction is the first one
+        plus their sum.
     init_ : float or estimator
         The first prediction: the best constant, or the fitted copy of `init`.
     margin_ : float
@@ -117,10 +131,12 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     train_score_ : ndarray
         Mean training loss, margin included, after each stage that was grown.
     validation_score_ : ndarray
-        Mean validation loss, margin included, after each stage that was grown: with a margin most rows are informative
-        about when to stop, not only those whose prediction lies outside of its interval. Empty without validation data.
+        Mean validation loss, margin included, after each stage that was grown: with a margin most
+        rows are informative about when to stop, not only those whose prediction lies outside of its
+        interval. Empty without validation data.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the total decrease of the cost by the splits of each feature; `init` does not count.
+        Share of the total decrease of the cost by the splits of each feature; `init` does not
+        count.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -232,7 +248,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         X = check_features(self, X, reset=not is_resumed)
         training = check_rows(X, y, sample_weight)
         validation = check_validation(self, X_val, y_val, sample_weight_val)
-        seed = self._seed if is_resumed else check_random_state(self.random_state).randint(1, LARGEST_SEED)
+        seed = (
+            self._seed
+            if is_resumed
+            else check_random_state(self.random_state).randint(1, LARGEST_SEED)
+        )
         if validation is None and self.n_iter_no_change is not None:
             training, validation = hold_out(training, self.validation_fraction, seed)
         training = training.weighted()
@@ -255,7 +275,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     def _start(self, training: Rows) -> None:
         """Find the margin and the first prediction."""
         is_auto = isinstance(self.margin, str)
-        self.margin_ = MARGIN * quartile_distance(training.intervals) if is_auto else float(self.margin)
+        self.margin_ = (
+            MARGIN * quartile_distance(training.intervals) if is_auto else float(self.margin)
+        )
         self.init_ = first_prediction(self, training)
 
     def _first(self, X: FloatArray) -> float | FloatArray:
@@ -265,7 +287,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         return np.asarray(self.init_.predict(X), dtype=np.float64)
 
     def _boost(
-        self, rows: SortedRows, validation: Rows | None, kept: list[MaxMarginIntervalTree], seed: int
+        self,
+        rows: SortedRows,
+        validation: Rows | None,
+        kept: list[MaxMarginIntervalTree],
+        seed: int,
     ) -> tuple[list[MaxMarginIntervalTree], list[float], list[float]]:
         """Walk through the stages that are there and grow more, until there are enough or validation says stop."""
         if len(kept) > self.n_estimators:
@@ -304,7 +330,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         check_model("init", self.init, or_none=True)
         check_count("n_estimators", self.n_estimators, 1)
         check_positive("learning_rate", self.learning_rate)
-        check_number("subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1)
+        check_number(
+            "subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1
+        )
         check_number("tol", self.tol, "a number >= 0 and < 1", lambda share: 0 <= share < 1)
         return Rules(
             loss=self.loss,
@@ -355,7 +383,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         Yields
         ------
         ndarray of shape (n_samples,)
-            The prediction of the first stage, of the first two, and so on; the last one is that of `predict`.
+            The prediction of the first stage, of the first two, and so on; the last one is that of
+            `predict`.
         """
         check_is_fitted(self)
         yield from self._staged(check_features(self, X))
@@ -388,7 +417,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     def feature_importances_(self) -> FloatArray:
         """Share of the total decrease of the cost by the splits of each feature."""
         check_is_fitted(self)
-        decreases = [tree.tree_.compute_feature_importances(normalize=False) for tree in self.estimators_]
+        decreases = [
+            tree.tree_.compute_feature_importances(normalize=False) for tree in self.estimators_
+        ]
         total = np.sum(decreases, axis=0)
         return total / total.sum() if total.sum() > 0 else total
 

@@ -1,6 +1,7 @@
 """MaxMarginIntervalForest: many trees on bootstrap samples, with random candidate features in every node.
 
-A row is *out of bag* for the trees that did not draw it: their predictions of it are as good as on new data.
+A row is *out of bag* for the trees that did not draw it: their predictions of it are as good as on
+new data.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ QUERIES = 256
 class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
     """Random forest of maximum margin interval trees.
 
-    Every tree is grown on a bootstrap sample, and every node tries a random part of the features. The prediction is the
-    mean, or the median, of the trees' predictions. The result depends on `random_state` only, not on `n_jobs` or
-    on where the trees are grown.
+    Every tree is grown on a bootstrap sample, and every node tries a random part of the features.
+    The prediction is the mean, or the median, of the trees' predictions. The result depends on
+    `random_state` only, not on `n_jobs` or on where the trees are grown.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     min_samples_split : int or float, default=2
         Fewest samples of a node that may be split; a float is a share of the tree's rows.
     min_samples_leaf : int or float, default=1
-        Fewest samples of a leaf; a float is a share of the tree's rows. A row that was drawn twice counts once.
+        Fewest samples of a leaf; a float is a share of the tree's rows. A row that was drawn twice
+        counts once.
     max_features : int, float, {"sqrt", "log2"} or None, default=1/3
         How many features to try in each node; a float is a share, None is all.
     max_leaf_nodes : int, default=None
@@ -82,15 +84,19 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     min_impurity_decrease : float, default=0.0
         Least decrease of the cost by a split, per unit of the weight of the tree's rows.
     ccp_alpha : float, default=0.0
-        Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no pruning.
+        Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no
+        pruning.
     anchor : float, default=0.0
-        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
-        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row:
+        it draws the values of small and one-sided leaves towards those of their ancestors. It
+        changes neither splits nor costs.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
-        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
-        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the
+        columns of a frame that have a categorical type: categories of pandas, Categorical and Enum
+        of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
-        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
+        it may do either.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -100,8 +106,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     oob_score : bool, default=False
         Score every row by the trees that did not draw it.
     n_jobs : int, default=None
-        Number of threads (joblib's rule). Within ``joblib.parallel_config(backend="dask")`` the trees are
-        grown by the cluster.
+        Number of threads (joblib's rule). Within ``joblib.parallel_config(backend="dask")`` the
+        trees are grown by the cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws of rows and features.
     verbose : int, default=0
@@ -118,7 +124,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     feature_importances_ : ndarray of shape (n_features_in_,)
         Mean of the trees' importances.
     oob_prediction_ : ndarray of shape (n_samples,)
-        Prediction of every row by the trees that did not draw it; NaN if all drew it. With `oob_score` only.
+        Prediction of every row by the trees that did not draw it; NaN if all drew it. With
+        `oob_score` only.
     oob_score_ : float
         Interval D2 of these predictions. With `oob_score` only.
     n_features_in_ : int
@@ -243,30 +250,45 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             expected = f"at least the {n_kept} trees that warm_start keeps"
             raise ValueError(f"n_estimators: expected {expected}, got {self.n_estimators}.")
         n_seeds = self.n_estimators if isinstance(self.random_state, numbers.Integral) else n_new
-        seeds = check_random_state(self.random_state).randint(1, LARGEST_SEED, n_seeds)[n_seeds - n_new :]
+        seeds = check_random_state(self.random_state).randint(1, LARGEST_SEED, n_seeds)[
+            n_seeds - n_new :
+        ]
         return [Draw(int(seed), n_samples, count_draws(self, n_samples)) for seed in seeds]
 
     def _fit(self, rows: SortedRows, rules: Rules, n_kept: int = 0) -> MaxMarginIntervalForest:
         """Grow a tree per draw after the trees that are kept."""
         draws = self._draw_rows(len(rows.X), n_kept)
-        if self.oob_score and n_kept and any(draw.n_samples != len(rows.X) for draw in starmap(Draw, self._draws)):
-            raise ValueError("oob_score: the trees that warm_start keeps were grown from another number of rows.")
+        if (
+            self.oob_score
+            and n_kept
+            and any(draw.n_samples != len(rows.X) for draw in starmap(Draw, self._draws))
+        ):
+            raise ValueError(
+                "oob_score: the trees that warm_start keeps were grown from another number of rows."
+            )
         prototype = make_tree(rules, self)
         trees = []
         leaves = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            for member, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
+            for member, draw in zip(
+                grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True
+            ):
                 check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
-                tree.tree_ = IntervalTree(member.grown.nodes, rows.saw_missing, member.grown.subsets)
+                tree.tree_ = IntervalTree(
+                    member.grown.nodes, rows.saw_missing, member.grown.subsets
+                )
                 trees.append(tree)
                 leaves.append(member.leaves)
                 advance()
         forget(self, "oob_prediction_", "oob_score_")
         self._leaves: list[npt.NDArray[np.int32]] = [*(self._leaves if n_kept else []), *leaves]
         _, self._intervals, self._weight = rows.rows
-        self.estimators_: list[MaxMarginIntervalTree] = [*(self.estimators_ if n_kept else []), *trees]
+        self.estimators_: list[MaxMarginIntervalTree] = [
+            *(self.estimators_ if n_kept else []),
+            *trees,
+        ]
         self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
         if self.oob_score:
             self._score_oob(rows.rows)
@@ -276,7 +298,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     def estimators_samples_(self) -> list[IntArray]:
         """The rows that each tree drew, with repetitions."""
         check_is_fitted(self)
-        return [np.repeat(np.arange(draw.n_samples), draw.counts()) for draw in starmap(Draw, self._draws)]
+        return [
+            np.repeat(np.arange(draw.n_samples), draw.counts())
+            for draw in starmap(Draw, self._draws)
+        ]
 
     def _over_blocks(self, function: Callable[[slice], Any], n_rows: int) -> Any:
         """Results of a function of a block of rows, one after another, in threads."""
@@ -289,7 +314,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
 
         def predict_block(rows: slice) -> FloatArray:
             predictions = np.array([tree.tree_.predict(X[rows]) for tree in self.estimators_])
-            return aggregate(predictions, False if drawn is None else drawn[:, rows], self.aggregation)
+            return aggregate(
+                predictions, False if drawn is None else drawn[:, rows], self.aggregation
+            )
 
         return self._over_blocks(predict_block, len(X))
 
@@ -313,7 +340,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.oob_score_ = np.nan
         if is_scored.any():
             _, intervals, weight = rows.take(is_scored)
-            self.oob_score_ = interval_d2_score(intervals, self.oob_prediction_[is_scored], sample_weight=weight)
+            self.oob_score_ = interval_d2_score(
+                intervals, self.oob_prediction_[is_scored], sample_weight=weight
+            )
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the mean, or the median, of the trees' predictions.
@@ -334,9 +363,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.
 
-        The training rows that share leaves with a row, weighed by how often they do, have a maximum likelihood
-        distribution. It needs no assumption on the errors. Leaves of 10 rows or more and many features per node
-        suit it: choose them by ``MaxMarginIntervalForestCV(scoring="neg_interval_log_loss", ...)``.
+        The training rows that share leaves with a row, weighed by how often they do, have a maximum
+        likelihood distribution. It needs no assumption on the errors. Leaves of 10 rows or more and
+        many features per node suit it: choose them by
+        ``MaxMarginIntervalForestCV(scoring="neg_interval_log_loss", ...)``.
 
         Parameters
         ----------
@@ -351,13 +381,19 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         check_is_fitted(self)
         return self._predict_distribution(self.apply(X))
 
-    def _predict_distribution(self, leaves: npt.NDArray[Any], drawn: BoolArray | None = None) -> IntervalDistribution:
+    def _predict_distribution(
+        self, leaves: npt.NDArray[Any], drawn: BoolArray | None = None
+    ) -> IntervalDistribution:
         """The distributions at rows with these leaves; with `drawn`, only by the trees that did not draw a row."""
         n_rows = len(self._intervals)
         if any(draw.n_samples != n_rows for draw in starmap(Draw, self._draws)):
-            raise ValueError("predict_distribution: the trees that warm_start kept were grown from other rows.")
+            raise ValueError(
+                "predict_distribution: the trees that warm_start kept were grown from other rows."
+            )
         weights = [self._weight * draw.counts() for draw in starmap(Draw, self._draws)]
-        shares = LeafWeights(np.array(self._leaves), weights, [tree.tree_.node_count for tree in self.estimators_])
+        shares = LeafWeights(
+            np.array(self._leaves), weights, [tree.tree_.node_count for tree in self.estimators_]
+        )
         training = sort_rows(self._intervals)
 
         def answer(block: slice) -> IntervalDistribution:

@@ -1,8 +1,8 @@
 """One way to grow: rows sorted once, and `grow`, which everything that needs a tree calls.
 
-Trees on the same rows share what depends on the rows alone: the order of every feature, the sorted limits, and which
-features hold NaN. They differ by their rules, their seed and their *draw*: a factor of every row's weight, such as how
-often a bootstrap drew it; rows of factor 0 are left out.
+Trees on the same rows share what depends on the rows alone: the order of every feature, the sorted
+limits, and which features hold NaN. They differ by their rules, their seed and their *draw*: a
+factor of every row's weight, such as how often a bootstrap drew it; rows of factor 0 are left out.
 """
 
 from __future__ import annotations
@@ -48,12 +48,18 @@ def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team 
 class SortedRows:
     """Checked rows, sorted once for all trees that are grown from them; threads may share them.
 
-    `n_categories` of each feature are 0 if it holds numbers, or None if all do. With ``is_shared=False`` the first tree
-    uses the orders up, which saves their copy. A team of threads, if there is one, sorts the rows and grows the trees.
+    `n_categories` of each feature are 0 if it holds numbers, or None if all do. With
+    ``is_shared=False`` the first tree uses the orders up, which saves their copy. A team of
+    threads, if there is one, sorts the rows and grows the trees.
     """
 
     def __init__(
-        self, rows: Rows, n_categories: IntArray | None, *, is_shared: bool = True, team: Team | None = None
+        self,
+        rows: Rows,
+        n_categories: IntArray | None,
+        *,
+        is_shared: bool = True,
+        team: Team | None = None,
     ) -> None:
         self.X, intervals, self.weight = rows
         self.rows = rows
@@ -65,7 +71,8 @@ class SortedRows:
         self._is_shared = is_shared
         self._limits: tuple[float, Limits] | None = None
         self.last_grown: tuple[Any, Grown] | None = None
-        # Copies of the orders that trees have used up: the next tree fills one again, which is faster than a new one.
+        # Copies of the orders that trees have used up: the next tree fills one again, which is
+        # faster than a new one.
         self._spares: list[Any] = []
 
     def with_target(self, intervals: FloatArray, is_exact: BoolArray) -> SortedRows:
@@ -104,16 +111,21 @@ class SortedRows:
         return vars(self) | {"_spares": [], "team": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # joblib's processes and Dask hand over read-only arrays, for which kernels would be compiled anew.
+        # joblib's processes and Dask hand over read-only arrays, for which kernels would be
+        # compiled anew.
         vars(self).update({name: _writeable(value) for name, value in state.items()})
         self.rows = Rows(self.X, _writeable(self.rows.intervals), self.weight)
-        vars(self.target).update({name: _writeable(value) for name, value in vars(self.target).items()})
+        vars(self.target).update(
+            {name: _writeable(value) for name, value in vars(self.target).items()}
+        )
 
 
 def _writeable(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(map(_writeable, value))
-    return np.require(np.asarray(value), requirements="W") if isinstance(value, np.ndarray) else value
+    return (
+        np.require(np.asarray(value), requirements="W") if isinstance(value, np.ndarray) else value
+    )
 
 
 def anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
@@ -155,9 +167,13 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
             return grow(rows, rules._replace(min_samples_split=len(weight) + 1), seed)
     options = rules.options(orders.shape[1], rows.X.shape[1], weight.sum())
     kinds = Kinds(rows.n_categories, rules.signs(rows.X.shape[1]))
-    grown = Grown(*grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed, kinds, rows.team))
+    grown = Grown(
+        *grow_tree(rows.X, orders, limits, weight, rules.loss, options, seed, kinds, rows.team)
+    )
     if draw is None:
         rows.return_orders(orders)
     if rules.anchor > 0:
         anchor(grown, rows, rules, weight)
-    return grown._replace(nodes=prune(grown.nodes, rules.ccp_alpha)) if rules.ccp_alpha > 0 else grown
+    return (
+        grown._replace(nodes=prune(grown.nodes, rules.ccp_alpha)) if rules.ccp_alpha > 0 else grown
+    )

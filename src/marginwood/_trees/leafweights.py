@@ -1,7 +1,7 @@
 """Training rows weighed by the leaves that they share with a query: what a forest knows of a distribution.
 
-The *leaf weight* of a training row at a query is the mean, over the trees, of its share of the leaf that the
-query falls into; trees that did not draw it, and leaves that it is not in, count 0.
+The *leaf weight* of a training row at a query is the mean, over the trees, of its share of the leaf
+that the query falls into; trees that did not draw it, and leaves that it is not in, count 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class LeafWeights:
         Sizes of the trees.
     """
 
-    def __init__(self, leaves: npt.NDArray[Any], weights: list[FloatArray], n_nodes: list[int]) -> None:
+    def __init__(
+        self, leaves: npt.NDArray[Any], weights: list[FloatArray], n_nodes: list[int]
+    ) -> None:
         rows = []
         shares = []
         sizes = []
@@ -60,7 +62,8 @@ class LeafWeights:
         if absent is not None:
             counts = np.where(absent, 0, counts)
         ends = np.cumsum(counts.ravel())
-        # The entries of a query's leaf are neighbours here, too: entry k of the answer is place k plus a shift.
+        # The entries of a query's leaf are neighbours here, too: entry k of the answer is place k
+        # plus a shift.
         shift = self._starts[nodes].ravel() - (ends - counts.ravel())
         places = np.arange(ends[-1]) + np.repeat(shift, counts.ravel())
         offsets = np.concatenate([[0], ends[leaves.shape[1] - 1 :: leaves.shape[1]]])

@@ -21,7 +21,9 @@ class ForestPath(ModelPath):
     """A forest as the only model of a path: it has out-of-bag rows instead of a parameter to follow."""
 
     def __init__(self, forest: Any) -> None:
-        super().__init__(np.zeros(1), np.array([sum(tree.tree_.n_leaves for tree in forest.estimators_)]))
+        super().__init__(
+            np.zeros(1), np.array([sum(tree.tree_.n_leaves for tree in forest.estimators_)])
+        )
         self._forest = forest
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
@@ -44,9 +46,13 @@ class ForestPath(ModelPath):
             return np.array([average_score(average, test, prediction[known])])
         forest: Any = self.model(0)
         forest.predict_distribution = lambda _: predict_oob_distribution(self._forest, known)
-        return np.array([score_prediction(forest, test, prediction[known], scorer, weighted=weighted)])
+        return np.array(
+            [score_prediction(forest, test, prediction[known], scorer, weighted=weighted)]
+        )
 
 
 def predict_oob_distribution(forest: Any, known: BoolArray) -> IntervalDistribution:
     """The distributions of some training rows by the trees that did not draw them, of which each must have one."""
-    return forest._predict_distribution(np.array(forest._leaves).T[known], forest._drawn()[:, known])
+    return forest._predict_distribution(
+        np.array(forest._leaves).T[known], forest._drawn()[:, known]
+    )

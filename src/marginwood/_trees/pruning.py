@@ -1,8 +1,9 @@
 """Minimal cost-complexity pruning (Breiman, Friedman, Olshen and Stone, 1984, chapter 3).
 
-Pruning at *alpha* keeps the smallest subtree that minimises ``cost / total weight + alpha * number of leaves``. As
-alpha rises, splits collapse into leaves one after another and none comes back: the *pruning path* is that sequence
-of subtrees. One number per node, the first subtree in which it is a leaf, describes all of it.
+Pruning at *alpha* keeps the smallest subtree that minimises ``cost / total weight + alpha * number
+of leaves``. As alpha rises, splits collapse into leaves one after another and none comes back: the
+*pruning path* is that sequence of subtrees. One number per node, the first subtree in which it is a
+leaf, describes all of it.
 """
 
 from __future__ import annotations
@@ -63,12 +64,16 @@ def pruning_path(nodes: npt.NDArray[np.void]) -> PruningPath:
     rates = collapse_rates(nodes) / total_weight
     ascending = np.sort(rates[splits])
     # Of rates that are equal up to rounding, the last stands for all.
-    is_last = np.append(np.diff(ascending) > ALPHA_TOLERANCE * ascending[1:], True)[: len(ascending)]
+    is_last = np.append(np.diff(ascending) > ALPHA_TOLERANCE * ascending[1:], True)[
+        : len(ascending)
+    ]
     alphas = np.append(0.0, ascending[is_last & (ascending > 0)])
     leaf_from = np.searchsorted(alphas, rates)
     collapsing = leaf_from[splits]
     cost = nodes["impurity"]
-    rise = cost[splits] - cost[nodes["children_left"][splits]] - cost[nodes["children_right"][splits]]
+    rise = (
+        cost[splits] - cost[nodes["children_left"][splits]] - cost[nodes["children_right"][splits]]
+    )
     costs = cost[~is_split].sum() + np.cumsum(np.bincount(collapsing, rise, len(alphas)))
     n_leaves = len(splits) + 1 - np.cumsum(np.bincount(collapsing, minlength=len(alphas)))
     return PruningPath(alphas, costs / total_weight, n_leaves, leaf_from)
@@ -92,12 +97,18 @@ def collapse(nodes: npt.NDArray[np.void], is_leaf: BoolArray) -> npt.NDArray[np.
     is_leaf = is_leaf[is_kept]
     for side in ("children_left", "children_right"):
         pruned[side] = np.where(is_leaf, LEAF, row_of[pruned[side]])
-    for field, value in (("feature", NO_FEATURE), ("threshold", NO_FEATURE), ("missing_go_to_left", 0)):
+    for field, value in (
+        ("feature", NO_FEATURE),
+        ("threshold", NO_FEATURE),
+        ("missing_go_to_left", 0),
+    ):
         pruned[field][is_leaf] = value
     return pruned
 
 
-def leaves_along(nodes: npt.NDArray[np.void], path: PruningPath, leaves: IntArray) -> Iterator[IntArray]:
+def leaves_along(
+    nodes: npt.NDArray[np.void], path: PruningPath, leaves: IntArray
+) -> Iterator[IntArray]:
     """Yield the leaf of each row in every subtree, from its leaf in the whole tree: each row climbs its own path."""
     parent = parents(nodes)
     gone_from = path.leaf_from[parent]  # the first subtree that a node is not in
@@ -140,9 +151,13 @@ class SubtreePath(ModelPath):
         kind = ROW_LOSSES[average.row_loss]
         tree = self._tree
         path = self._path
-        losses = path_losses(tree.nodes, tree.subsets, path.leaf_from, len(self.values), *test, kind)
+        losses = path_losses(
+            tree.nodes, tree.subsets, path.leaf_from, len(self.values), *test, kind
+        )
         losses /= test.weight.sum()
-        return average.best - (np.minimum(losses, 1.0) if kind == MISS else losses)  # a sum of all weights may round up
+        return average.best - (
+            np.minimum(losses, 1.0) if kind == MISS else losses
+        )  # a sum of all weights may round up
 
 
 class PrunableMixin:
@@ -165,9 +180,9 @@ class PrunableMixin:
         Returns
         -------
         Bunch
-            ``ccp_alphas``, rising from 0, and of the tree pruned at each of them ``impurities``, the cost of its
-            leaves, and ``n_leaves``. Alphas and costs are per unit of total sample weight, so that an alpha means the
-            same for data of any size.
+            ``ccp_alphas``, rising from 0, and of the tree pruned at each of them ``impurities``,
+            the cost of its leaves, and ``n_leaves``. Alphas and costs are per unit of total sample
+            weight, so that an alpha means the same for data of any size.
 
         Examples
         --------
@@ -176,5 +191,7 @@ class PrunableMixin:
         >>> path.ccp_alphas.round(3).tolist(), path.impurities.round(3).tolist()
         ([0.0, 0.167, 6.722], [0.0, 0.167, 6.889])
         """
-        path = pruning_path(clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight).tree_.nodes)
+        path = pruning_path(
+            clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight).tree_.nodes
+        )
         return Bunch(ccp_alphas=path.alphas, impurities=path.costs, n_leaves=path.n_leaves)

@@ -13,7 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._core.search import Options
-from marginwood._support.checks import check_choice, check_count, check_not_negative, check_number, is_integer
+from marginwood._support.checks import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_number,
+    is_integer,
+)
 from marginwood.losses import Loss, check_loss
 
 __all__ = ["AGGREGATIONS", "UNBOUNDED", "Rules", "count_draws", "most_draws"]
@@ -44,7 +50,12 @@ class Rules(NamedTuple):
         for name in ("ccp_alpha", "anchor"):
             check_not_negative(name, getattr(self, name))
         decrease = self.min_impurity_decrease
-        check_number("min_impurity_decrease", decrease, "a finite number >= 0", lambda number: 0 <= number < math.inf)
+        check_number(
+            "min_impurity_decrease",
+            decrease,
+            "a finite number >= 0",
+            lambda number: 0 <= number < math.inf,
+        )
         for name, least in (("max_depth", 1), ("max_leaf_nodes", 2)):
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name), least, otherwise=" or None")
@@ -59,7 +70,9 @@ class Rules(NamedTuple):
             max_depth=UNBOUNDED if self.max_depth is None else min(int(self.max_depth), UNBOUNDED),
             min_samples_split=_count(self.min_samples_split, n_samples, 2),
             min_samples_leaf=_count(self.min_samples_leaf, n_samples, 1),
-            max_leaf_nodes=0 if self.max_leaf_nodes is None else min(int(self.max_leaf_nodes), UNBOUNDED),
+            max_leaf_nodes=0
+            if self.max_leaf_nodes is None
+            else min(int(self.max_leaf_nodes), UNBOUNDED),
             min_decrease=float(self.min_impurity_decrease) * float(total_weight),
             max_features=self._count_features(n_features),
         )
@@ -87,12 +100,18 @@ def count_draws(estimator: Any, n_samples: int) -> int:
     if estimator.bootstrap:
         n_draws, most = _count(max_samples, n_samples, 1), most_draws(n_samples)
         if n_draws > most:
-            raise ValueError(f"max_samples: expected at most {most} draws from {n_samples} rows, got {n_draws}.")
+            raise ValueError(
+                f"max_samples: expected at most {most} draws from {n_samples} rows, got {n_draws}."
+            )
         return n_draws
     if estimator.max_samples is not None:
-        raise ValueError("max_samples: nothing is drawn without bootstrap; set bootstrap=True or max_samples=None.")
+        raise ValueError(
+            "max_samples: nothing is drawn without bootstrap; set bootstrap=True or max_samples=None."
+        )
     if estimator.oob_score:
-        raise ValueError("oob_score: every tree has all rows without bootstrap; set bootstrap=True.")
+        raise ValueError(
+            "oob_score: every tree has all rows without bootstrap; set bootstrap=True."
+        )
     return 0
 
 
@@ -120,4 +139,8 @@ def _check_max_features(value: Any) -> None:
 
 
 def _count(value: int | float, n_samples: int, least: int) -> int:
-    return min(int(value), UNBOUNDED) if is_integer(value) else max(least, math.ceil(value * n_samples))
+    return (
+        min(int(value), UNBOUNDED)
+        if is_integer(value)
+        else max(least, math.ceil(value * n_samples))
+    )

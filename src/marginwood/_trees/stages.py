@@ -1,7 +1,8 @@
 """The stages of boosting: trees on residual intervals, one after another.
 
-A *residual interval* is what remains of an interval after a prediction F: F + h lies in (lower, upper) exactly when
-h lies in (lower - F, upper - F). So a stage is an interval tree on residual intervals; there is no gradient.
+A *residual interval* is what remains of an interval after a prediction F: F + h lies in (lower,
+upper) exactly when h lies in (lower - F, upper - F). So a stage is an interval tree on residual
+intervals; there is no gradient.
 """
 
 from __future__ import annotations
@@ -53,17 +54,23 @@ class StagedRows:
         if self._team is None:
             self._add_to([slice(None)], tree)
         else:
-            blocks = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(self.X), ROWS_AT_ONCE)]
+            blocks = [
+                slice(start, start + ROWS_AT_ONCE) for start in range(0, len(self.X), ROWS_AT_ONCE)
+            ]
             self._team.map(lambda some: self._add_to(some, tree), blocks)
         if not np.abs(self.prediction).max() <= 4 * LARGEST_LIMIT:
-            raise ValueError("learning_rate: the predictions of the stages grow without bound; use a smaller one.")
+            raise ValueError(
+                "learning_rate: the predictions of the stages grow without bound; use a smaller one."
+            )
 
     def _add_to(self, blocks: Iterable[slice], tree: MaxMarginIntervalTree) -> None:
         """Add a stage to the predictions of blocks of rows."""
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `add`
             for rows in blocks:
                 self.prediction[rows] += tree.tree_.predict(self.X[rows])
-                np.subtract(self.centred[rows], self.prediction[rows, np.newaxis], out=self.residual[rows])
+                np.subtract(
+                    self.centred[rows], self.prediction[rows, np.newaxis], out=self.residual[rows]
+                )
 
     def mean_loss(self, loss: Loss) -> float:
         """Weighted mean of the loss."""
@@ -75,16 +82,24 @@ def first_prediction(booster: Any, training: Rows) -> Any:
     """The best constant at the margin of a booster, or its `init`, fitted."""
     _, intervals, weight = training
     if booster.init is None:
-        return optimal_constant(intervals, loss=booster.loss, margin=booster.margin_, sample_weight=weight).value
-    known = getattr(booster.categorical_features, "categories", getattr(booster, "categories_", None))
+        return optimal_constant(
+            intervals, loss=booster.loss, margin=booster.margin_, sample_weight=weight
+        ).value
+    known = getattr(
+        booster.categorical_features, "categories", getattr(booster, "categories_", None)
+    )
     if known is not None or booster.monotonic_cst is not None:
-        raise ValueError("init: expected None beside categories and monotonic_cst, which it would not obey.")
+        raise ValueError(
+            "init: expected None beside categories and monotonic_cst, which it would not obey."
+        )
     X, intervals, weight = training.informative()
     weighted = {}
     if has_fit_parameter(booster.init, "sample_weight"):
         weighted["sample_weight"] = weight
     elif (weight != weight[0]).any():
-        raise ValueError(f"init: a {type(booster.init).__name__} takes no sample_weight, and rows differ in theirs.")
+        raise ValueError(
+            f"init: a {type(booster.init).__name__} takes no sample_weight, and rows differ in theirs."
+        )
     return clone(booster.init).fit(X, targets_for(booster.init, intervals), **weighted)
 
 
@@ -101,7 +116,9 @@ def grow_stages(
         fitted.add(tree)
         yield tree
     _, intervals, _ = rows.rows
-    is_exact = intervals[:, 0] == intervals[:, 1]  # narrow residuals may round to a point, and keep their margin
+    is_exact = (
+        intervals[:, 0] == intervals[:, 1]
+    )  # narrow residuals may round to a point, and keep their margin
     n_drawn = max(1, round(booster.subsample * len(intervals)))
     random = np.random.RandomState()  # one for all stages: a new one takes 0.1 ms
     prototype = make_tree(rules, booster)

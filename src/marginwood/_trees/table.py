@@ -32,8 +32,8 @@ class IntervalTree:
     children_left, children_right : ndarray
         Rows of the children, -1 for a leaf.
     feature, threshold : ndarray
-        A sample goes left if its feature is at most the threshold; -2 for a leaf. If the feature has categories, the
-        threshold is the number of the split among `subsets`.
+        A sample goes left if its feature is at most the threshold; -2 for a leaf. If the feature
+        has categories, the threshold is the number of the split among `subsets`.
     missing_go_to_left : ndarray
         Whether NaN goes left.
     value : ndarray of shape (node_count, 1, 1)
@@ -47,14 +47,17 @@ class IntervalTree:
     saw_missing : ndarray of shape (n_features,)
         Whether the training data had NaN in a feature.
     subsets : Subsets or None
-        The codes of the categories that splits send left: all others go right. None if all features hold numbers.
+        The codes of the categories that splits send left: all others go right. None if all features
+        hold numbers.
     """
 
     n_outputs = 1
     n_classes = np.array([1])
     max_n_classes = 1
 
-    def __init__(self, nodes: npt.NDArray[np.void], saw_missing: BoolArray, subsets: Subsets | None = None) -> None:
+    def __init__(
+        self, nodes: npt.NDArray[np.void], saw_missing: BoolArray, subsets: Subsets | None = None
+    ) -> None:
         self.nodes = nodes
         self.saw_missing = saw_missing
         self.subsets = subsets
@@ -155,14 +158,20 @@ class IntervalTree:
     def decision_path(self, X: FloatArray) -> csr_matrix:
         """Indicator matrix of the nodes that each row passes."""
         indptr, indices = decision_paths(parents(self.nodes), depths(self.nodes), self.apply(X))
-        return csr_matrix((np.ones(len(indices), dtype=np.int64), indices, indptr), (len(X), self.node_count))
+        return csr_matrix(
+            (np.ones(len(indices), dtype=np.int64), indices, indptr), (len(X), self.node_count)
+        )
 
     def compute_feature_importances(self, normalize: bool = True) -> FloatArray:
         """How much of the cost the splits of each feature took away."""
         splits = self.nodes[self.nodes["children_left"] != LEAF]
         cost = self.nodes["impurity"]
-        decrease = splits["impurity"] - cost[splits["children_left"]] - cost[splits["children_right"]]
-        importances = np.bincount(splits["feature"], np.maximum(decrease, 0), self.n_features).astype(np.float64)
+        decrease = (
+            splits["impurity"] - cost[splits["children_left"]] - cost[splits["children_right"]]
+        )
+        importances = np.bincount(
+            splits["feature"], np.maximum(decrease, 0), self.n_features
+        ).astype(np.float64)
         total = importances.sum()
         return importances / total if normalize and total > 0 else importances
 

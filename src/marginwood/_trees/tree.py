@@ -7,7 +7,14 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from marginwood._base import LARGEST_SEED, Rows, all_or_nothing, check_features, check_rows, copy_feature_names
+from marginwood._base import (
+    LARGEST_SEED,
+    Rows,
+    all_or_nothing,
+    check_features,
+    check_rows,
+    copy_feature_names,
+)
 from marginwood._categories import count_categories
 from marginwood._effects import effects_of
 from marginwood._trees.growing import SortedRows, grow, grow_unpruned, make_team
@@ -22,9 +29,10 @@ __all__ = ["MaxMarginIntervalTree", "make_tree"]
 class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     """Regression tree for interval labels, grown by exact minimisation of a hinge loss with a margin.
 
-    Every split is the one that lowers the training cost most, over all features and thresholds. The cost of a
-    leaf is the sum of its samples' losses: a sample pays the loss of how far the prediction lies
-    outside ``[lower + margin, upper - margin]``. A node is split only if that lowers the cost.
+    Every split is the one that lowers the training cost most, over all features and thresholds. The
+    cost of a leaf is the sum of its samples' losses: a sample pays the loss of how far the
+    prediction lies outside ``[lower + margin, upper - margin]``. A node is split only if that
+    lowers the cost.
 
     Parameters
     ----------
@@ -46,20 +54,25 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     min_impurity_decrease : float, default=0.0
         Least decrease of the cost by a split, per unit of total sample weight.
     ccp_alpha : float, default=0.0
-        Cost of a leaf in minimal cost-complexity pruning, per unit of total sample weight; 0 for no pruning.
+        Cost of a leaf in minimal cost-complexity pruning, per unit of total sample weight; 0 for no
+        pruning.
     anchor : float, default=0.0
-        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
-        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row:
+        it draws the values of small and one-sided leaves towards those of their ancestors. It
+        changes neither splits nor costs.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
-        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
-        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the
+        columns of a frame that have a categorical type: categories of pandas, Categorical and Enum
+        of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
-        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
+        it may do either.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
     n_jobs : int, default=None
-        Number of threads that grow a tree from many rows; None for one unless a ``joblib.parallel_config`` says
-        otherwise, -1 for all processors. The tree is the same for any number.
+        Number of threads that grow a tree from many rows; None for one unless a
+        ``joblib.parallel_config`` says otherwise, -1 for all processors. The tree is the same for
+        any number.
 
     Attributes
     ----------
@@ -78,17 +91,19 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
 
     Notes
     -----
-    Features may hold NaN, for which every split learns a direction, and infinities. Where training saw no NaN, NaN goes
-    to the heavier side. Equally good splits are decided by the lowest feature, then NaN right before NaN left, then the
-    lowest threshold.
+    Features may hold NaN, for which every split learns a direction, and infinities. Where training
+    saw no NaN, NaN goes to the heavier side. Equally good splits are decided by the lowest feature,
+    then NaN right before NaN left, then the lowest threshold.
 
-    A split of categories sends some of them left and all others right. In a node with up to eight it is the best of
-    all. Where there are more, the values of both sides and the categories that prefer them are found by turns, which
-    is nearly always as good, and the split that results is priced exactly. Missing categories, and those that training
-    did not know, go where NaN goes. Those that were known but not present in the node go right, where more samples are.
+    A split of categories sends some of them left and all others right. In a node with up to eight
+    it is the best of all. Where there are more, the values of both sides and the categories that
+    prefer them are found by turns, which is nearly always as good, and the split that results is
+    priced exactly. Missing categories, and those that training did not know, go where NaN goes.
+    Those that were known but not present in the node go right, where more samples are.
 
-    With `monotonic_cst`, a split of such a feature must have values in that order, and between them lies a bound for
-    all values below, to which they are clipped. That is scikit-learn's way; it changes no costs.
+    With `monotonic_cst`, a split of such a feature must have values in that order, and between them
+    lies a bound for all values below, to which they are clipped. That is scikit-learn's way; it
+    changes no costs.
 
     References
     ----------
@@ -165,7 +180,9 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         checked = check_rows(X, y, sample_weight).weighted()
         self.max_features_ = rules.options(len(X), X.shape[1], 1.0).max_features
         with make_team(self.n_jobs, X) as team:
-            rows = SortedRows(checked, count_categories(self.categories_), is_shared=False, team=team)
+            rows = SortedRows(
+                checked, count_categories(self.categories_), is_shared=False, team=team
+            )
             nodes, subsets = grow(rows, rules, self._seed())
         self.tree_ = IntervalTree(nodes, rows.saw_missing, subsets)
         return self
@@ -199,7 +216,9 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
 
 def make_tree(rules: Rules, ensemble: Any) -> MaxMarginIntervalTree:
     """A tree by these rules, not grown yet, with the features of an ensemble that has seen its data."""
-    tree = MaxMarginIntervalTree(**rules._asdict(), categorical_features=ensemble.categorical_features)
+    tree = MaxMarginIntervalTree(
+        **rules._asdict(), categorical_features=ensemble.categorical_features
+    )
     copy_feature_names(ensemble, tree)
     tree.max_features_ = rules.options(1, ensemble.n_features_in_, 1.0).max_features
     return tree

@@ -31,8 +31,8 @@ ROW_SHARES = (0.5, 1.0)
 class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     """Boosted maximum margin interval trees that choose their loss, margin, number of stages and more.
 
-    One fit of a fold scores all numbers of stages; it ends early when its score no longer rises. Features are
-    sorted once per fold for all losses, margins and other parameters.
+    One fit of a fold scores all numbers of stages; it ends early when its score no longer rises.
+    Features are sorted once per fold for all losses, margins and other parameters.
 
     Parameters
     ----------
@@ -41,12 +41,13 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     losses : sequence of {"linear_hinge", "squared_hinge"}, default=("linear_hinge", "squared_hinge")
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
-        ``lower == upper`` have no margin.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the
+        limits. Rows with ``lower == upper`` have no margin.
     n_margins : int, default=7
         Number of margins if they are "auto".
     grid : dict, default=None
-        Further parameters and the values to try, as ``{"max_depth": (2, 4), "subsample": (0.5, 1.0)}``.
+        Further parameters and the values to try, as ``{"max_depth": (2, 4), "subsample": (0.5,
+        1.0)}``.
     learning_rate : float, default=0.05
         Factor of each stage.
     max_depth : int or "auto", default="auto"
@@ -56,40 +57,48 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
     min_samples_leaf : int or float, default=1
         Fewest samples of a leaf; a float is a share of the tree's rows.
     max_features : int, float, {"sqrt", "log2", "auto"} or None, default="auto"
-        How many features to try in each node, drawn at random; None for all, "auto" to try all and a third of them.
+        How many features to try in each node, drawn at random; None for all, "auto" to try all and
+        a third of them.
     subsample : float or "auto", default=0.5
-        Share of the rows that each stage draws, without replacement; "auto" to try a half and all, which doubles the
-        time of the search.
+        Share of the rows that each stage draws, without replacement; "auto" to try a half and all,
+        which doubles the time of the search.
     anchor : float, default=0.0
-        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
-        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row:
+        it draws the values of small and one-sided leaves towards those of their ancestors. It
+        changes neither splits nor costs.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
-        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
-        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the
+        columns of a frame that have a categorical type: categories of pandas, Categorical and Enum
+        of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
-        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
+        it may do either.
     init : estimator, default=None
-        A model of intervals for the first prediction, fitted for every candidate and fold; None for the best constant.
+        A model of intervals for the first prediction, fitted for every candidate and fold; None for
+        the best constant.
     n_iter_no_change : int, default=30
-        Stop growing the stages of a fold when its score has not risen for this many of them; None for never.
+        Stop growing the stages of a fold when its score has not risen for this many of them; None
+        for never.
     random_state : int, RandomState instance or None, default=None
         Seed of all random draws; all candidates share it.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold.
     scoring : str or callable, default="neg_interval_mean_squared_error"
-        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
-        sample weights, it is called with ``sample_weight`` too.
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
+        If there are sample weights, it is called with ``sample_weight`` too.
     selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score, "1se" the fewest stages whose mean score is within one standard
-        error of the best.
+        "min" takes the best mean score, "1se" the fewest stages whose mean score is within one
+        standard error of the best.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
-        File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
-        started again with the same data and parameters does only what is missing. A custom scorer is known by
-        its name only. The file stays when the fit is done.
+        File to which each finished piece of the search is appended. A fit that was interrupted or
+        killed and is started again with the same data and parameters does only what is missing. A
+        custom scorer is known by its name only. The file stays when the fit is done.
 
     Attributes
     ----------
@@ -107,7 +116,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
         One entry per candidate: the parameters, as ``param_margin``, ``param_n_estimators``;
-        ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int
@@ -187,14 +197,26 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
 
     def _draws(self) -> bool:
         grid = self.grid if isinstance(self.grid, Mapping) else {}
-        return self.max_features is not None or self.subsample != 1 or "max_features" in grid or "subsample" in grid
+        return (
+            self.max_features is not None
+            or self.subsample != 1
+            or "max_features" in grid
+            or "subsample" in grid
+        )
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
         n_stages = check_count("n_estimators", self.n_estimators, 1)
-        axes: dict[str, Sequence[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
+        axes: dict[str, Sequence[Any]] = {
+            "loss": self._check_losses(),
+            "margin": self._check_margins(rows),
+        }
         given: dict[str, Any] = {}
         check_model("init", self.init, or_none=True)
-        for name, tried in (("max_depth", DEPTHS), ("max_features", SHARES), ("subsample", ROW_SHARES)):
+        for name, tried in (
+            ("max_depth", DEPTHS),
+            ("max_features", SHARES),
+            ("subsample", ROW_SHARES),
+        ):
             value = getattr(self, name)
             if isinstance(value, str) and value == AUTO:
                 axes[name] = tried
@@ -228,7 +250,8 @@ class MaxMarginIntervalBoostingCV(EnsembleSearchCV):
         Yields
         ------
         ndarray of shape (n_samples,)
-            The prediction of the first stage, of the first two, and so on; the last one is that of `predict`.
+            The prediction of the first stage, of the first two, and so on; the last one is that of
+            `predict`.
         """
         check_is_fitted(self)
         yield from self.best_estimator_.staged_predict(X)

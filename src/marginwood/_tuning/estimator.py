@@ -42,7 +42,8 @@ from marginwood.metrics._scorers import average_loss_of, get_scorer
 
 __all__ = ["EnsembleSearchCV", "SearchCV"]
 
-# Parameters of searches that change neither candidates nor their scores, and three that the header has in other words.
+# Parameters of searches that change neither candidates nor their scores, and three that the header
+# has in other words.
 NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state", "teacher")
 
 
@@ -72,8 +73,8 @@ def _check_squares(rows: Rows, scorer: Any) -> None:
 class SearchCV(IntervalRegressorMixin, BaseEstimator):
     """An estimator that chooses its parameters by cross-validation.
 
-    A subclass has the parameters `cv`, `scoring`, `selection`, `n_jobs`, `verbose` and `checkpoint`, and says by
-    `_make_points` what is searched.
+    A subclass has the parameters `cv`, `scoring`, `selection`, `n_jobs`, `verbose` and
+    `checkpoint`, and says by `_make_points` what is searched.
     """
 
     def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
@@ -101,7 +102,8 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; rows of weight 0 count as absent, but take part in the split into folds.
         groups : array-like of shape (n_samples,), default=None
-            Groups of rows that stay together in the folds, if `cv` is a number or a splitter that knows groups.
+            Groups of rows that stay together in the folds, if `cv` is a number or a splitter that
+            knows groups.
 
         Returns
         -------
@@ -117,13 +119,17 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         splits = self._split(rows, groups)
         weighted = sample_weight is not None
         taught = self._teach(X, rows, groups, weighted=weighted)
-        folds = [Fold(taught, rows, train, test, scorer, weighted=weighted) for train, test in splits]
+        folds = [
+            Fold(taught, rows, train, test, scorer, weighted=weighted) for train, test in splits
+        ]
         if not splits:
             folds = [OutOfBag(rows, scorer, weighted=weighted)]
         if points[0].values is None:
             folds = [Whole(taught), *folds]
         with self._open_journal(rows, taught, splits, seed) as journal:
-            paths = run_pieces(points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose)
+            paths = run_pieces(
+                points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose
+            )
         self.n_splits_ = len(splits) or 1
         self.cv_results_, complexity = tabulate(points, paths, len(folds))
         means = self.cv_results_["mean_test_score"]
@@ -131,7 +137,9 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         self.best_index_ = select(means, deviations, complexity, self.n_splits_, self.selection)
         self.best_score_ = float(means[self.best_index_])
         if np.isnan(self.best_score_):
-            warn("scoring: the score of every candidate is NaN in some fold; the simplest one is taken.")
+            warn(
+                "scoring: the score of every candidate is NaN in some fold; the simplest one is taken."
+            )
         self.best_params_ = {
             name.removeprefix("param_"): column[[self.best_index_]].tolist()[0]
             for name, column in self.cv_results_.items()
@@ -156,17 +164,24 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         if not self._draws():
             return None
         if self.random_state is None and self.checkpoint is not None:
-            raise ValueError("random_state: a checkpoint needs a seed where rows or features are drawn at random.")
+            raise ValueError(
+                "random_state: a checkpoint needs a seed where rows or features are drawn at random."
+            )
         if is_integer(self.random_state):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    def _open_journal(self, rows: Rows, taught: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None) -> Any:
+    def _open_journal(
+        self, rows: Rows, taught: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None
+    ) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
         header: dict[str, Any] = {"estimator": type(self).__name__}
-        header |= {name: digest(array) for name, array in zip(("X", "y", "sample_weight"), rows, strict=True)}
+        header |= {
+            name: digest(array)
+            for name, array in zip(("X", "y", "sample_weight"), rows, strict=True)
+        }
         if taught is not rows:
             header["labels"] = digest(taught.intervals)
         header["cv"] = digest(*(part for split in splits for part in split)) if splits else "oob"
@@ -179,7 +194,9 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
     def _refit(self, estimator: Any, rows: Rows) -> Any:
         """The chosen estimator, fitted to all rows."""
         best = clone(estimator).set_params(**self.best_params_, **self._refit_params())
-        if isinstance(best, MaxMarginIntervalForest):  # joblib grows it, whose settings belong to this thread
+        if isinstance(
+            best, MaxMarginIntervalForest
+        ):  # joblib grows it, whose settings belong to this thread
             warnings = _fit_and_record(best, rows)
         else:  # in a thread, so that it can be interrupted
             if hasattr(best, "n_jobs"):
@@ -200,7 +217,10 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         """Parameters that speak of single features, as the estimators of the grid take them: for checked rows."""
         if not hasattr(self, "categorical_features"):
             return {}
-        return {"categorical_features": Encoded(self.categories_), "monotonic_cst": effects_of(self)}
+        return {
+            "categorical_features": Encoded(self.categories_),
+            "monotonic_cst": effects_of(self),
+        }
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row by the best estimator.
@@ -219,7 +239,10 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         return self.best_estimator_.predict(X)
 
     def _make_grid(
-        self, estimator: Any, axes: Mapping[str, Iterable[Any]], values: FloatArray | IntArray | None = None
+        self,
+        estimator: Any,
+        axes: Mapping[str, Iterable[Any]],
+        values: FloatArray | IntArray | None = None,
     ) -> list[Point]:
         """A point for each combination of the values of some parameters and of the user's `grid`, if there is one."""
         lists = {name: list(tried) for name, tried in axes.items()} | self._check_grid(estimator)
@@ -237,15 +260,27 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         if grid is None:
             return {}
         if not isinstance(grid, Mapping):
-            raise TypeError(f"grid: expected a dict of parameters and the values to try, got {grid!r}.")
+            raise TypeError(
+                f"grid: expected a dict of parameters and the values to try, got {grid!r}."
+            )
         known = self.get_params(deep=False).keys() & estimator.get_params(deep=False).keys()
-        known -= {estimator.path_parameter, "random_state", "verbose", *self._refit_params(), *self._of_features()}
+        known -= {
+            estimator.path_parameter,
+            "random_state",
+            "verbose",
+            *self._refit_params(),
+            *self._of_features(),
+        }
         found = {}
         for name, values in grid.items():
             if name not in known:
-                raise ValueError(f"grid: expected names among {', '.join(sorted(known))}, got {name!r}.")
+                raise ValueError(
+                    f"grid: expected names among {', '.join(sorted(known))}, got {name!r}."
+                )
             if isinstance(values, str) or np.ndim(values) != 1 or not len(values):
-                raise ValueError(f"grid: expected a list of values to try for {name}, got {values!r}.")
+                raise ValueError(
+                    f"grid: expected a list of values to try for {name}, got {values!r}."
+                )
             found[name] = values.tolist() if isinstance(values, np.ndarray) else list(values)
         return found
 

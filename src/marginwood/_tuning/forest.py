@@ -24,7 +24,8 @@ __all__ = ["MaxMarginIntervalForestCV"]
 class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
     """Forest of maximum margin interval trees that chooses its loss, its margin and more by its out-of-bag rows.
 
-    Every candidate is a whole forest. Features and limits are sorted once for all of them, and all draw the same rows.
+    Every candidate is a whole forest. Features and limits are sorted once for all of them, and all
+    draw the same rows.
 
     Parameters
     ----------
@@ -33,12 +34,13 @@ class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
     losses : sequence of {"linear_hinge", "squared_hinge"}, default=("linear_hinge", "squared_hinge")
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
-        ``lower == upper`` have no margin.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the
+        limits. Rows with ``lower == upper`` have no margin.
     n_margins : int, default=7
         Number of margins if they are "auto".
     grid : dict, default=None
-        Further parameters and the values to try, as ``{"min_samples_leaf": (1, 5), "max_features": (1 / 3, 1.0)}``.
+        Further parameters and the values to try, as ``{"min_samples_leaf": (1, 5), "max_features":
+        (1 / 3, 1.0)}``.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -52,15 +54,19 @@ class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
     min_impurity_decrease : float, default=0.0
         Least decrease of the cost by a split, per unit of the weight of the tree's rows.
     ccp_alpha : float, default=0.0
-        Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no pruning.
+        Cost of a leaf in the pruning of every tree, per unit of the weight of its rows; 0 for no
+        pruning.
     anchor : float, default=0.0
-        Weight of the parent's value in the value of a node, as if it were one more un-censored row: it draws the values
-        of small and one-sided leaves towards those of their ancestors. It changes neither splits nor costs.
+        Weight of the parent's value in the value of a node, as if it were one more un-censored row:
+        it draws the values of small and one-sided leaves towards those of their ancestors. It
+        changes neither splits nor costs.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
-        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
-        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the
+        columns of a frame that have a categorical type: categories of pandas, Categorical and Enum
+        of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
-        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
+        it may do either.
     bootstrap : bool, default=True
         Draw the rows of each tree with replacement; otherwise every tree has all rows.
     max_samples : int or float, default=None
@@ -70,22 +76,24 @@ class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
     random_state : int, RandomState instance or None, default=None
         Seed of all random draws; all candidates share it.
     cv : "oob", int, splitter or iterable of (train, test), default="oob"
-        "oob" scores every row by the trees that did not draw it, without folds. Otherwise the number of folds of
-        `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        "oob" scores every row by the trees that did not draw it, without folds. Otherwise the
+        number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold.
     scoring : str or callable, default="neg_interval_mean_squared_error"
-        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
-        sample weights, it is called with ``sample_weight`` too.
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
+        If there are sample weights, it is called with ``sample_weight`` too.
     selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score. "1se" takes the forest of fewest leaves whose mean score is within one
-        standard error of the best; out of bag there is no standard error.
+        "min" takes the best mean score. "1se" takes the forest of fewest leaves whose mean score is
+        within one standard error of the best; out of bag there is no standard error.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
-        File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
-        started again with the same data and parameters does only what is missing. A custom scorer is known by
-        its name only. The file stays when the fit is done.
+        File to which each finished piece of the search is appended. A fit that was interrupted or
+        killed and is started again with the same data and parameters does only what is missing. A
+        custom scorer is known by its name only. The file stays when the fit is done.
 
     Attributes
     ----------
@@ -102,8 +110,8 @@ class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
-        One entry per candidate: the parameters, as ``param_margin``; ``split0_test_score`` and so on,
-        ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        One entry per candidate: the parameters, as ``param_margin``; ``split0_test_score`` and so
+        on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int
@@ -204,10 +212,15 @@ class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
             random_state=seed,
             **self._of_features(),
         )
-        axes: dict[str, list[Any]] = {"loss": self._check_losses(), "margin": self._check_margins(rows)}
+        axes: dict[str, list[Any]] = {
+            "loss": self._check_losses(),
+            "margin": self._check_margins(rows),
+        }
         points = self._make_grid(forest, axes, np.zeros(1))
         if self._is_out_of_bag() and not all(point.estimator.bootstrap for point in points):
-            raise ValueError("cv: there are no out-of-bag rows without bootstrap; set bootstrap=True or cv=5.")
+            raise ValueError(
+                "cv: there are no out-of-bag rows without bootstrap; set bootstrap=True or cv=5."
+            )
         return points
 
     def _is_out_of_bag(self) -> bool:
@@ -217,7 +230,9 @@ class MaxMarginIntervalForestCV(DistributionMixin, EnsembleSearchCV):
         if not self._is_out_of_bag():
             return super()._split(rows, groups)
         if groups is not None:
-            warn("groups: out-of-bag scores ignore them; set cv to a splitter such as sklearn's GroupKFold.")
+            warn(
+                "groups: out-of-bag scores ignore them; set cv to a splitter such as sklearn's GroupKFold."
+            )
         return []
 
     def predict_distribution(self, X: Any) -> IntervalDistribution:

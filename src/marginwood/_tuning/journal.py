@@ -1,13 +1,14 @@
 """A journal of finished pieces of work, so that a run that was killed goes on where it stopped.
 
-A *journal* is a text file with one JSON object per line. The first line, the header, says to which version of the
-package, data and parameters the pieces belong. Each run adds a line that says who it is, then one for every piece. A
-line is whole when its newline is there: what follows the last newline was being written when the process died, and is
-cut off. Python's JSON keeps every bit of a float, so a piece that is read back is the same.
+A *journal* is a text file with one JSON object per line. The first line, the header, says to which
+version of the package, data and parameters the pieces belong. Each run adds a line that says who it
+is, then one for every piece. A line is whole when its newline is there: what follows the last
+newline was being written when the process died, and is cut off. Python's JSON keeps every bit of a
+float, so a piece that is read back is the same.
 
-One run at a time has a journal: it holds a lock, which the system releases when the process ends, however it ends.
-Programs that do not ask for the lock are not kept out. A network file system may hold it for runs on one computer only:
-runs on two of them need two journals there.
+One run at a time has a journal: it holds a lock, which the system releases when the process ends,
+however it ends. Programs that do not ask for the lock are not kept out. A network file system may
+hold it for runs on one computer only: runs on two of them need two journals there.
 """
 
 from __future__ import annotations
@@ -53,19 +54,21 @@ class Journal:
     path : path-like
         The file; it is made if it is not there.
     header : dict
-        What the pieces depend on, beside the version of the package. It must survive a round trip through JSON.
+        What the pieces depend on, beside the version of the package. It must survive a round trip
+        through JSON.
 
     Raises
     ------
     ValueError
-        If the file is something else, or a journal of other data or parameters or of another version, or if another
-        run has it. It is left as it is.
+        If the file is something else, or a journal of other data or parameters or of another
+        version, or if another run has it. It is left as it is.
     """
 
     def __init__(self, path: str | os.PathLike[str], header: dict[str, Any]) -> None:
         self.path = Path(path)
         self._writing = threading.Lock()
-        # Without a buffer each write is one call of the system, and in append mode it goes to the end of the file.
+        # Without a buffer each write is one call of the system, and in append mode it goes to the
+        # end of the file.
         self._file = self.path.open("a+b", buffering=0)
         try:
             self.pieces = self._take({"format": FORMAT, "version": __version__, **header})
@@ -89,7 +92,9 @@ class Journal:
             self._check_header(whole.split(b"\n", 1)[0], header)
             lines = self._read_lines(whole)
         elif not _line(header).startswith(content):
-            raise ValueError(f"checkpoint: {self.path} is not a journal of marginwood. It is left as it is.")
+            raise ValueError(
+                f"checkpoint: {self.path} is not a journal of marginwood. It is left as it is."
+            )
         self._file.truncate(len(whole))
         if not whole:
             self._write(_line(header))
@@ -101,7 +106,9 @@ class Journal:
         try:
             return _lock_if_free(self._file)
         except OSError as error:
-            warn(f"checkpoint: {self.path} cannot be locked: {error.strerror}. Make sure that no other run uses it.")
+            warn(
+                f"checkpoint: {self.path} cannot be locked: {error.strerror}. Make sure that no other run uses it."
+            )
             return True
 
     def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
@@ -110,7 +117,9 @@ class Journal:
         except ValueError:
             found = None
         if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise ValueError(f"checkpoint: {self.path} is not a journal of marginwood. It is left as it is.")
+            raise ValueError(
+                f"checkpoint: {self.path} is not a journal of marginwood. It is left as it is."
+            )
         if found.get("version") != __version__:
             raise ValueError(
                 f"checkpoint: {self.path} was written by marginwood {found.get('version')}; results of marginwood "
@@ -128,12 +137,15 @@ class Journal:
         try:
             return [dict(json.loads(line)) for line in whole.splitlines()[1:]]
         except (TypeError, ValueError):
-            raise ValueError(f"checkpoint: {self.path} is damaged. Delete it or name another file.") from None
+            raise ValueError(
+                f"checkpoint: {self.path} is damaged. Delete it or name another file."
+            ) from None
 
     def append(self, piece: dict[str, Any]) -> None:
         """Write a finished piece, from any thread; it is on disk when this returns.
 
-        A thread that finishes a piece after the journal was closed, because the user interrupted the run, drops it.
+        A thread that finishes a piece after the journal was closed, because the user interrupted
+        the run, drops it.
         """
         line = _line(piece)
         with self._writing:
@@ -154,7 +166,10 @@ class Journal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with self._writing:
             self._file.close()
@@ -176,7 +191,8 @@ def _last_run(whole: bytes) -> str:
 if sys.platform == "win32":
     import msvcrt
 
-    # Windows keeps others from reading what is locked, so that a byte far beyond the end stands for the file.
+    # Windows keeps others from reading what is locked, so that a byte far beyond the end stands for
+    # the file.
     FAR_BEYOND = 2**62
 
     def _lock_if_free(file: BinaryIO) -> bool:

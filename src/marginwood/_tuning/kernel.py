@@ -33,14 +33,15 @@ class KernelIntervalRegressionCV(SearchCV):
     Parameters
     ----------
     margins : "auto" or sequence of float, default=(0.0,)
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
-        ``lower == upper`` have no margin.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the
+        limits. Rows with ``lower == upper`` have no margin.
     n_margins : int, default=7
         Number of margins if they are "auto".
     length_scales : sequence of float, default=(0.5, 1.0, 2.0, 4.0)
         Length scales to try.
     relevances : sequence of float, default=(0.0, 0.5, 1.0)
-        How much the features' importances in a forest, one for each fold, scale them: 0 counts all alike.
+        How much the features' importances in a forest, one for each fold, scale them: 0 counts all
+        alike.
     additivities : sequence of float, default=(0.5,)
         Shares of the kernel in which features add up rather than interact.
     alphas : "auto" or array-like of shape (n_alphas,), default="auto"
@@ -50,21 +51,23 @@ class KernelIntervalRegressionCV(SearchCV):
     random_state : int, RandomState instance or None, default=None
         Seed of that draw; all candidates share it.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold.
     scoring : str or callable, default="neg_interval_mean_squared_error"
-        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
-        sample weights, it is called with ``sample_weight`` too.
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
+        If there are sample weights, it is called with ``sample_weight`` too.
     selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score, "1se" the largest penalty whose mean score is within one standard
-        error of the best.
+        "min" takes the best mean score, "1se" the largest penalty whose mean score is within one
+        standard error of the best.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
-        File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
-        started again with the same data and parameters does only what is missing. A custom scorer is known by
-        its name only. The file stays when the fit is done.
+        File to which each finished piece of the search is appended. A fit that was interrupted or
+        killed and is started again with the same data and parameters does only what is missing. A
+        custom scorer is known by its name only. The file stays when the fit is done.
 
     Attributes
     ----------
@@ -77,9 +80,9 @@ class KernelIntervalRegressionCV(SearchCV):
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
-        One entry per candidate: the parameters, as ``param_margin``, ``param_length_scale``, ``param_relevance``,
-        ``param_additivity``, ``param_alpha``; ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``.
+        One entry per candidate: the parameters, as ``param_margin``, ``param_length_scale``,
+        ``param_relevance``, ``param_additivity``, ``param_alpha``; ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int

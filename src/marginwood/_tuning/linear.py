@@ -28,13 +28,13 @@ class L1IntervalRegressionCV(SearchCV):
     Parameters
     ----------
     margins : "auto" or sequence of float, default=(0.0,)
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
-        ``lower == upper`` have no margin.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the
+        limits. Rows with ``lower == upper`` have no margin.
     n_margins : int, default=7
         Number of margins if they are "auto".
     alphas : "auto" or array-like of shape (n_alphas,), default="auto"
-        Penalties to try, in units of the target; "auto" is a path from the one at which all weights vanish down to a
-        thousandth of it, for each margin its own.
+        Penalties to try, in units of the target; "auto" is a path from the one at which all weights
+        vanish down to a thousandth of it, for each margin its own.
     n_alphas : int, default=100
         Length of that path.
     tol : float, default=1e-8
@@ -42,21 +42,23 @@ class L1IntervalRegressionCV(SearchCV):
     max_iter : int, default=1000
         Most rounds of the solver per penalty. They end earlier where rounding hides what they gain.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold.
     scoring : str or callable, default="neg_interval_mean_squared_error"
-        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
-        sample weights, it is called with ``sample_weight`` too.
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
+        If there are sample weights, it is called with ``sample_weight`` too.
     selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score, "1se" the largest penalty whose mean score is within one standard
-        error of the best.
+        "min" takes the best mean score, "1se" the largest penalty whose mean score is within one
+        standard error of the best.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
-        File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
-        started again with the same data and parameters does only what is missing. A custom scorer is known by
-        its name only. The file stays when the fit is done.
+        File to which each finished piece of the search is appended. A fit that was interrupted or
+        killed and is started again with the same data and parameters does only what is missing. A
+        custom scorer is known by its name only. The file stays when the fit is done.
 
     Attributes
     ----------
@@ -70,7 +72,8 @@ class L1IntervalRegressionCV(SearchCV):
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
         One entry per candidate: the parameters, as ``param_margin``, ``param_alpha``;
-        ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     coef_ : ndarray of shape (n_features_in_,)
@@ -136,14 +139,22 @@ class L1IntervalRegressionCV(SearchCV):
         """The penalties to try, largest first."""
         if not isinstance(self.alphas, str):
             alphas = np.sort(np.atleast_1d(as_numbers(self.alphas, "alphas")))[::-1]
-            if alphas.ndim != 1 or not alphas.size or not (np.isfinite(alphas) & (alphas > 0)).all():
-                raise ValueError(f"alphas: expected finite numbers > 0 or 'auto', got {self.alphas!r}.")
+            if (
+                alphas.ndim != 1
+                or not alphas.size
+                or not (np.isfinite(alphas) & (alphas > 0)).all()
+            ):
+                raise ValueError(
+                    f"alphas: expected finite numbers > 0 or 'auto', got {self.alphas!r}."
+                )
             return alphas
         check_choice("alphas", self.alphas, ["auto"])
         task = model._make_task(rows)
         # Where no feature pulls, all weights vanish whatever the penalty; any scale will do.
         largest = task.largest_penalty() or task.scale
-        return np.geomspace(largest, largest * LAST_SHARE, check_count("n_alphas", self.n_alphas, 1))
+        return np.geomspace(
+            largest, largest * LAST_SHARE, check_count("n_alphas", self.n_alphas, 1)
+        )
 
     def _check_features(self, X: Any, *, reset: bool = False) -> Any:
         return check_finite_features(self, X, reset=reset)

@@ -29,8 +29,8 @@ def margin_grid(y: Any, n_margins: int = 21) -> FloatArray:
     Returns
     -------
     ndarray
-        0, and a geometric series from the smallest gap between two finite limits, but at least a thousandth of their
-        range, up to their range. Only 0 if all limits are the same.
+        0, and a geometric series from the smallest gap between two finite limits, but at least a
+        thousandth of their range, up to their range. Only 0 if all limits are the same.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The engine behind every estimator that tunes itself: grid x folds, whole paths scored, one candidate chosen.
 
-A *point* of the grid is an estimator that is not fitted yet; one fit of it gives a whole `Path` of models. A *piece* of
-the work is one point on one *fold*: rows to train on and rows to score. A *candidate* is a point together with a
-value of the path's parameter.
+A *point* of the grid is an estimator that is not fitted yet; one fit of it gives a whole `Path` of
+models. A *piece* of the work is one point on one *fold*: rows to train on and rows to score. A
+*candidate* is a point together with a value of the path's parameter.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = ["Fold", "OutOfBag", "Piece", "Point", "ScoredPath", "Whole", "run_pie
 class Point(NamedTuple):
     """An estimator, the parameters in which it differs from the other points, and the values of its path.
 
-    The values come from the simplest model to the most complex. They are None where only a fit can find them, as on a
-    pruning path.
+    The values come from the simplest model to the most complex. They are None where only a fit can
+    find them, as on a pruning path.
     """
 
     estimator: Any
@@ -52,11 +52,19 @@ class Fold:
 
     Both are among the same rows; those to train on may have been taught other labels.
 
-    What all points share, such as sorted features, is prepared on first use and lives until `release`.
+    What all points share, such as sorted features, is prepared on first use and lives until
+    `release`.
     """
 
     def __init__(
-        self, taught: Rows, rows: Rows, train: IntArray, test: IntArray, scorer: Any, *, weighted: bool
+        self,
+        taught: Rows,
+        rows: Rows,
+        train: IntArray,
+        test: IntArray,
+        scorer: Any,
+        *,
+        weighted: bool,
     ) -> None:
         self._taught = taught
         self._rows = rows
@@ -81,7 +89,9 @@ class Fold:
         return ScoredPath(path.values, path.complexity, self._scores(path))
 
     def _scores(self, path: Any) -> FloatArray:
-        scores: FloatArray = path.scores(self._rows.take(self._test), self._scorer, weighted=self._weighted)
+        scores: FloatArray = path.scores(
+            self._rows.take(self._test), self._scorer, weighted=self._weighted
+        )
         return scores
 
 
@@ -125,13 +135,15 @@ def run_pieces(
 ) -> dict[Piece, ScoredPath]:
     """Score every point on every fold, but for the pieces that the journal holds already.
 
-    A thread writes its piece to the journal before it takes another: a run that is killed loses only unfinished pieces.
-    The pieces of a fold follow one another, and the thread that ends the last releases it: there are never more
-    prepared folds than threads.
+    A thread writes its piece to the journal before it takes another: a run that is killed loses
+    only unfinished pieces. The pieces of a fold follow one another, and the thread that ends the
+    last releases it: there are never more prepared folds than threads.
     """
     done: dict[Piece, ScoredPath] = {}
     for line in journal.pieces if journal else []:
-        done[Piece(line["point"], line["fold"])] = ScoredPath(*(np.array(line[name]) for name in ScoredPath._fields))
+        done[Piece(line["point"], line["fold"])] = ScoredPath(
+            *(np.array(line[name]) for name in ScoredPath._fields)
+        )
     pieces = [Piece(point, fold) for fold in range(len(folds)) for point in range(len(points))]
     missing = [piece for piece in pieces if piece not in done]
     n_missing = Counter(piece.fold for piece in missing)
@@ -140,7 +152,12 @@ def run_pieces(
     def run(piece: Piece) -> ScoredPath:
         path = folds[piece.fold].score(points[piece.point])
         if journal:
-            journal.append({**piece._asdict(), **{name: array.tolist() for name, array in path._asdict().items()}})
+            journal.append(
+                {
+                    **piece._asdict(),
+                    **{name: array.tolist() for name, array in path._asdict().items()},
+                }
+            )
         with releasing:
             n_missing[piece.fold] -= 1
             if n_missing[piece.fold] == 0:
@@ -157,7 +174,9 @@ def run_pieces(
     return done
 
 
-def tabulate(points: Sequence[Point], paths: dict[Piece, ScoredPath], n_folds: int) -> tuple[dict[str, Any], IntArray]:
+def tabulate(
+    points: Sequence[Point], paths: dict[Piece, ScoredPath], n_folds: int
+) -> tuple[dict[str, Any], IntArray]:
     """The table of all candidates, with the names of scikit-learn's searches, and how complex each of them is.
 
     Where values had to be found, fold 0 is the `Whole` that found them.
@@ -165,10 +184,17 @@ def tabulate(points: Sequence[Point], paths: dict[Piece, ScoredPath], n_folds: i
     blocks = []
     for number, point in enumerate(points):
         folds = [paths[Piece(number, fold)] for fold in range(n_folds)]
-        blocks.append(_found_candidates(*folds) if point.values is None else _given_candidates(point.values, folds))
+        blocks.append(
+            _found_candidates(*folds)
+            if point.values is None
+            else _given_candidates(point.values, folds)
+        )
     results: dict[str, Any] = {}
     for name in points[0].params:
-        columns = [[point.params[name]] * len(block.values) for point, block in zip(points, blocks, strict=True)]
+        columns = [
+            [point.params[name]] * len(block.values)
+            for point, block in zip(points, blocks, strict=True)
+        ]
         results[f"param_{name}"] = _column([value for column in columns for value in column])
     path_parameter = points[0].estimator.path_parameter
     if path_parameter is not None:
@@ -182,7 +208,9 @@ def tabulate(points: Sequence[Point], paths: dict[Piece, ScoredPath], n_folds: i
     results["mean_test_score"] = scores.mean(axis=0)
     results["std_test_score"] = spread(scores)
     losses = -results["mean_test_score"]
-    results["rank_test_score"] = rankdata(np.where(np.isnan(losses), np.inf, losses), "min").astype(np.int32)
+    results["rank_test_score"] = rankdata(np.where(np.isnan(losses), np.inf, losses), "min").astype(
+        np.int32
+    )
     return results, complexity
 
 

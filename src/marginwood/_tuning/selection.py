@@ -24,7 +24,9 @@ def _with_groups(cv: Any, groups: Any) -> Any:
     n_splits = N_SPLITS if cv is None else check_count("cv", cv, 2)
     n_groups = len(np.unique(groups))
     if n_groups < n_splits:
-        raise ValueError(f"cv: expected at most {n_groups} folds, the number of groups, got {n_splits}.")
+        raise ValueError(
+            f"cv: expected at most {n_groups} folds, the number of groups, got {n_splits}."
+        )
     return GroupKFold(n_splits)
 
 
@@ -34,11 +36,15 @@ def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArra
     Groups stay together if `cv` is a number of folds; a splitter may do what it likes with them.
     """
     splits = []
-    for number, split in enumerate(make_splitter(_with_groups(cv, groups)).split(rows.X, rows.intervals, groups)):
+    for number, split in enumerate(
+        make_splitter(_with_groups(cv, groups)).split(rows.X, rows.intervals, groups)
+    ):
         train, test = (np.arange(len(rows.intervals))[part] for part in split)
         train, test = train[rows.weight[train] > 0], test[rows.weight[test] > 0]
         if not np.isfinite(rows.intervals[train]).any():
-            raise ValueError(f"cv: no training row of fold {number} has a finite limit and a positive weight.")
+            raise ValueError(
+                f"cv: no training row of fold {number} has a finite limit and a positive weight."
+            )
         if len(test) == 0:
             raise ValueError(f"cv: no test row of fold {number} has a positive weight.")
         splits.append((train, test))
@@ -47,19 +53,26 @@ def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArra
     return splits
 
 
-def good_enough(means: FloatArray, deviations: FloatArray, n_folds: int, selection: str) -> BoolArray:
+def good_enough(
+    means: FloatArray, deviations: FloatArray, n_folds: int, selection: str
+) -> BoolArray:
     """Which candidates a selection rule lets through, by the means and deviations of their scores over folds.
 
-    ``"min"`` takes those tied with the greatest mean, ``"1se"`` those within one standard error of it.
+    ``"min"`` takes those tied with the greatest mean, ``"1se"`` those within one standard error of
+    it.
     """
     best = int(np.argmax(means))
     slack = SCORE_TOLERANCE * abs(means[best])
     if selection == "1se" and n_folds > 1:
         slack += deviations[best] / np.sqrt(n_folds - 1)  # deviations divide by n
-    return ~(means < means[best] - slack)  # where no candidate has a score, the slack is NaN and all are tied
+    return ~(
+        means < means[best] - slack
+    )  # where no candidate has a score, the slack is NaN and all are tied
 
 
-def select(means: FloatArray, deviations: FloatArray, complexity: IntArray, n_folds: int, selection: str) -> int:
+def select(
+    means: FloatArray, deviations: FloatArray, complexity: IntArray, n_folds: int, selection: str
+) -> int:
     """The least complex candidate among those whose score is good enough, then the one of the best score."""
     means = np.where(np.isnan(means), -np.inf, means)
     good = np.flatnonzero(good_enough(means, deviations, n_folds, selection))

@@ -11,7 +11,13 @@ from sklearn.utils import check_random_state
 
 from marginwood._support.checks import check_count, is_integer
 from marginwood._support.notices import warn
-from marginwood.intervals import CENSORING_KINDS, FloatArray, IntArray, censoring_kind, check_intervals
+from marginwood.intervals import (
+    CENSORING_KINDS,
+    FloatArray,
+    IntArray,
+    censoring_kind,
+    check_intervals,
+)
 
 __all__ = ["CensoringStratifiedKFold", "RepeatedCensoringStratifiedKFold", "centres"]
 
@@ -22,17 +28,17 @@ N_REPEATS = 3
 class CensoringStratifiedKFold(BaseCrossValidator):
     """K folds with the same mix of censoring and the same spread of the target.
 
-    The rows of each kind (left-, right-, interval- and un-censored) are sorted by the middle of their limits and
-    dealt out to the folds in turns. So the folds' numbers of rows differ by at most one, in total and for each kind,
-    and each fold covers the range of the target.
+    The rows of each kind (left-, right-, interval- and un-censored) are sorted by the middle of
+    their limits and dealt out to the folds in turns. So the folds' numbers of rows differ by at
+    most one, in total and for each kind, and each fold covers the range of the target.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=False
-        Whether each turn deals in random order, and equal targets are taken in random order. Without it the folds
-        depend on the data alone.
+        Whether each turn deals in random order, and equal targets are taken in random order.
+        Without it the folds depend on the data alone.
     random_state : int, RandomState instance or None, default=None
         Seed of the shuffle.
 
@@ -49,7 +55,9 @@ class CensoringStratifiedKFold(BaseCrossValidator):
 
     n_repeats = 1  # how often the folds are dealt out
 
-    def __init__(self, n_splits: int = N_SPLITS, *, shuffle: bool = False, random_state: Any = None) -> None:
+    def __init__(
+        self, n_splits: int = N_SPLITS, *, shuffle: bool = False, random_state: Any = None
+    ) -> None:
         self.n_splits: int = check_count("n_splits", n_splits, 2)
         self.shuffle: bool = shuffle
         self.random_state: Any = random_state
@@ -87,7 +95,9 @@ class CensoringStratifiedKFold(BaseCrossValidator):
             Row numbers, ascending.
         """
         if groups is not None:
-            warn("groups: CensoringStratifiedKFold ignores them; set cv to a splitter such as sklearn's GroupKFold.")
+            warn(
+                "groups: CensoringStratifiedKFold ignores them; set cv to a splitter such as sklearn's GroupKFold."
+            )
         intervals = check_intervals(y)
         random = check_random_state(self.random_state) if self.shuffle else None
         for _ in range(self.n_repeats):
@@ -110,7 +120,8 @@ class CensoringStratifiedKFold(BaseCrossValidator):
             of_kind = rows[kind[rows] == name]
             of_kind = of_kind[np.argsort(centre[of_kind], kind="stable")]
             turns = -(-len(of_kind) // n_splits)
-            # Every second turn deals backwards: otherwise the first fold would get the least of every turn.
+            # Every second turn deals backwards: otherwise the first fold would get the least of
+            # every turn.
             hands = np.tile(np.arange(n_splits), (turns, 1))
             hands[1::2] = hands[1::2, ::-1]
             if random is not None:
@@ -127,8 +138,8 @@ class CensoringStratifiedKFold(BaseCrossValidator):
 class RepeatedCensoringStratifiedKFold(CensoringStratifiedKFold):
     """K folds of `CensoringStratifiedKFold`, dealt out several times, each time in another random order.
 
-    Which rows share a fold is chance, and on few rows it decides which candidate of a search is the best. Means over
-    several deals depend less on it.
+    Which rows share a fold is chance, and on few rows it decides which candidate of a search is the
+    best. Means over several deals depend less on it.
 
     Parameters
     ----------
@@ -149,7 +160,9 @@ class RepeatedCensoringStratifiedKFold(CensoringStratifiedKFold):
     20
     """
 
-    def __init__(self, n_splits: int = N_SPLITS, *, n_repeats: int = N_REPEATS, random_state: Any = None) -> None:
+    def __init__(
+        self, n_splits: int = N_SPLITS, *, n_repeats: int = N_REPEATS, random_state: Any = None
+    ) -> None:
         super().__init__(n_splits, shuffle=True, random_state=random_state)
         self.n_repeats = check_count("n_repeats", n_repeats, 1)
 
@@ -166,5 +179,7 @@ def make_splitter(cv: Any) -> Any:
     if is_integer(cv):
         return CensoringStratifiedKFold(cv)
     if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
-        raise ValueError(f"cv: expected a number of folds, a splitter or the rows of each fold, got {cv!r}.")
+        raise ValueError(
+            f"cv: expected a number of folds, a splitter or the rows of each fold, got {cv!r}."
+        )
     return check_cv(cv)

@@ -1,7 +1,8 @@
 """What a model predicts of rows that it has not seen, and the labels that a tree learns from such a *teacher*.
 
-Labels are noisy, and many say little. A good model's opinion of a row that it has not seen is less noisy, and mostly
-nearer to the truth. A simple model that learns from it instead is nearer to the truth, too (*distillation*).
+Labels are noisy, and many say little. A good model's opinion of a row that it has not seen is less
+noisy, and mostly nearer to the truth. A simple model that learns from it instead is nearer to the
+truth, too (*distillation*).
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def fit_with_unseen(
 ) -> tuple[Any, FloatArray]:
     """A fitted copy of an estimator, and its predictions of the training rows by models that have not seen them.
 
-    Those are NaN where there are none. If it has no such predictions, `otherwise` tells the user what else to do about
-    the argument of that name.
+    Those are NaN where there are none. If it has no such predictions, `otherwise` tells the user
+    what else to do about the argument of that name.
     """
     check_model(name, estimator)
     model = clone(estimator)
@@ -69,14 +70,20 @@ def _unseen_predictions(model: Any) -> Any:
     if hasattr(model, "oof_prediction_"):
         return model.oof_prediction_
     # Where every tree has drawn a row, those of scikit-learn are 0 and ours NaN.
-    return getattr(model, "oob_prediction_", None) if isinstance(model, IntervalRegressorMixin) else None
+    return (
+        getattr(model, "oob_prediction_", None)
+        if isinstance(model, IntervalRegressorMixin)
+        else None
+    )
 
 
 def find_known(name: str, prediction: FloatArray, rows: Rows) -> BoolArray:
     """Which informative rows have a prediction by a model that has not seen them, or an error if none has."""
     is_known = np.isfinite(prediction) & rows.is_informative
     if not is_known.any():
-        raise ValueError(f"{name}: no informative row has a prediction by a model that has not seen it.")
+        raise ValueError(
+            f"{name}: no informative row has a prediction by a model that has not seen it."
+        )
     return is_known
 
 
@@ -89,4 +96,6 @@ def teach(rows: Rows, opinion: FloatArray, share: float) -> Rows:
     is_taught = find_known("teacher", opinion, rows)
     opinion = np.where(is_taught, opinion, 0.0)
     label = (1 - share) * np.clip(opinion, lower, upper) + share * opinion
-    return rows._replace(intervals=np.where(is_taught[:, np.newaxis], label[:, np.newaxis], rows.intervals))
+    return rows._replace(
+        intervals=np.where(is_taught[:, np.newaxis], label[:, np.newaxis], rows.intervals)
+    )

@@ -28,7 +28,8 @@ class TransformationTreeCV(TreeReader, SearchCV):
     Parameters
     ----------
     significances : "auto" or array-like of shape (n_levels,), default="auto"
-        Levels to try; "auto" is 13 levels from 1e-6 to 0.99. Each fold grows one tree for all of them.
+        Levels to try; "auto" is 13 levels from 1e-6 to 0.99. Each fold grows one tree for all of
+        them.
     max_depth : int, default=None
         Depth of the tree; None for no bound.
     min_samples_split : int or float, default=20
@@ -36,21 +37,23 @@ class TransformationTreeCV(TreeReader, SearchCV):
     min_samples_leaf : int or float, default=7
         Fewest samples of a leaf; a float is a share of all samples.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold.
     scoring : str or callable, default="neg_interval_mean_squared_error"
-        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
-        sample weights, it is called with ``sample_weight`` too.
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
+        If there are sample weights, it is called with ``sample_weight`` too.
     selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score, "1se" the least level whose mean score is within one standard
-        error of the best.
+        "min" takes the best mean score, "1se" the least level whose mean score is within one
+        standard error of the best.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
-        File to which each finished piece of the search is appended. A fit that was interrupted or killed and is
-        started again with the same data and parameters does only what is missing. A custom scorer is known by
-        its name only. The file stays when the fit is done.
+        File to which each finished piece of the search is appended. A fit that was interrupted or
+        killed and is started again with the same data and parameters does only what is missing. A
+        custom scorer is known by its name only. The file stays when the fit is done.
 
     Attributes
     ----------
@@ -63,8 +66,8 @@ class TransformationTreeCV(TreeReader, SearchCV):
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
-        One entry per candidate: the parameters, as ``param_significance``; ``split0_test_score`` and so on,
-        ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
+        One entry per candidate: the parameters, as ``param_significance``; ``split0_test_score``
+        and so on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     tree_ : IntervalTree
@@ -128,7 +131,9 @@ class TransformationTreeCV(TreeReader, SearchCV):
             return np.array(LEVELS)
         levels = np.sort(np.atleast_1d(as_numbers(self.significances, "significances")))
         if levels.ndim != 1 or not levels.size:
-            raise ValueError(f"significances: expected numbers > 0 and <= 1, or 'auto', got {self.significances!r}.")
+            raise ValueError(
+                f"significances: expected numbers > 0 and <= 1, or 'auto', got {self.significances!r}."
+            )
         for level in levels.tolist():
             check_significance("significances", level)
         return levels

@@ -1,7 +1,7 @@
 """MaxMarginIntervalTreeCV: loss, margin and pruning chosen together by cross-validation.
 
-Raising the margin makes a tree split more, so the best pruning for one margin says nothing about another: they are
-searched together.
+Raising the margin makes a tree split more, so the best pruning for one margin says nothing about
+another: they are searched together.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ __all__ = ["MaxMarginIntervalTreeCV"]
 class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     """Maximum margin interval tree that chooses its loss, its margin and its pruning by cross-validation.
 
-    For each loss and margin a tree is grown on all data and pruned step by step. Each step is a candidate; its alpha is
-    the geometric mean of the two between which it is best (0 for the whole tree, infinity for the root alone). Its
-    score is the mean, over the folds, of the scores of trees grown on the other folds and pruned at that alpha.
-    The best candidate's tree is `best_estimator_`.
+    For each loss and margin a tree is grown on all data and pruned step by step. Each step is a
+    candidate; its alpha is the geometric mean of the two between which it is best (0 for the whole
+    tree, infinity for the root alone). Its score is the mean, over the folds, of the scores of
+    trees grown on the other folds and pruned at that alpha. The best candidate's tree is
+    `best_estimator_`.
 
     Parameters
     ----------
     teacher : estimator, default=None
-        A better model that the tree learns from: an `IntervalSuperLearner`, a `MaxMarginIntervalForest`, a
-        `CrossFittedIntervalRegressor` of any other, or whatever has `oof_prediction_` once it is fitted. It sees X as
-        it is given. None for no teacher.
+        A better model that the tree learns from: an `IntervalSuperLearner`, a
+        `MaxMarginIntervalForest`, a `CrossFittedIntervalRegressor` of any other, or whatever has
+        `oof_prediction_` once it is fitted. It sees X as it is given. None for no teacher.
     teacher_share : float, default=0.8
-        With a teacher, the label of a row is the mean of what it predicts of the row without having seen it, which has
-        this weight, and of the number nearest to that in the row's interval.
+        With a teacher, the label of a row is the mean of what it predicts of the row without having
+        seen it, which has this weight, and of the number nearest to that in the row's interval.
     losses : sequence of {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Losses to try, or the name of one.
     margins : "auto" or sequence of float, default="auto"
-        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the limits. Rows with
-        ``lower == upper`` have no margin. With a teacher labels are numbers, so "auto" is 0 alone.
+        Margins to try; "auto" is `margin_grid`: 0 and a geometric series up to the range of the
+        limits. Rows with ``lower == upper`` have no margin. With a teacher labels are numbers, so
+        "auto" is 0 alone.
     n_margins : int, default=7
         Number of margins if they are "auto".
     anchors : sequence of float, default=(0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
-        Anchors to try: weights of the parent's value in the value of a node. A tree is grown once for all of them.
+        Anchors to try: weights of the parent's value in the value of a node. A tree is grown once
+        for all of them.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -64,30 +67,34 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     min_impurity_decrease : float, default=0.0
         Least decrease of the cost by a split, per unit of total sample weight.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
-        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
-        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the
+        columns of a frame that have a categorical type: categories of pandas, Categorical and Enum
+        of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
-        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
+        it may do either.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw of features; without effect when all features are tried.
     cv : int, splitter or iterable of (train, test), default=None
-        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the rows of each fold.
-        None for five folds that are dealt out three times, by `RepeatedCensoringStratifiedKFold`: pruning depends on
-        the folds more than other choices do. With groups, None is five folds of `GroupKFold`.
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold. None for five folds that are dealt out three times, by
+        `RepeatedCensoringStratifiedKFold`: pruning depends on the folds more than other choices do.
+        With groups, None is five folds of `GroupKFold`.
     scoring : str or callable, default="neg_interval_mean_squared_error"
-        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better. If there are
-        sample weights, it is called with ``sample_weight`` too.
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
+        If there are sample weights, it is called with ``sample_weight`` too.
     selection : {"min", "1se"}, default="min"
-        "min" takes the best mean score, and of tied ones the smallest tree. "1se" takes the smallest tree whose
-        mean score is within one standard error of the best.
+        "min" takes the best mean score, and of tied ones the smallest tree. "1se" takes the
+        smallest tree whose mean score is within one standard error of the best.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
-        File to which each finished tree's scores are appended. A fit that was interrupted or killed and is started
-        again with the same data and parameters does only what is missing. A custom scorer is known by
-        its name only. The file stays when the fit is done.
+        File to which each finished tree's scores are appended. A fit that was interrupted or killed
+        and is started again with the same data and parameters does only what is missing. A custom
+        scorer is known by its name only. The file stays when the fit is done.
 
     Attributes
     ----------
@@ -102,9 +109,9 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
     best_index_ : int
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
-        One entry per candidate: ``param_loss``, ``param_margin``, ``param_anchor``, ``param_ccp_alpha``, ``n_leaves``
-        (of the tree on all data), ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``.
+        One entry per candidate: ``param_loss``, ``param_margin``, ``param_anchor``,
+        ``param_ccp_alpha``, ``n_leaves`` (of the tree on all data), ``split0_test_score`` and so
+        on, ``mean_test_score``, ``std_test_score``, ``rank_test_score``.
     n_splits_ : int
         Number of folds.
     n_features_in_ : int
@@ -116,12 +123,14 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
 
     Notes
     -----
-    Trees, their pruning and the averages over test rows use the sample weights. Ctrl-C stops the fit at once.
+    Trees, their pruning and the averages over test rows use the sample weights. Ctrl-C stops the
+    fit at once.
 
-    A tree that has a teacher is nearer to the truth where labels are noisy or few, and as a rule larger. Its labels are
-    numbers, so the ranges of equally good values in its leaves are numbers, too. Its scores in `cv_results_` are too
-    good, because the teacher has seen all rows before they are dealt out: ask `cross_val_score` for honest ones. A
-    checkpoint keeps the scores of trees, not the teacher, which is trained again and needs a seed.
+    A tree that has a teacher is nearer to the truth where labels are noisy or few, and as a rule
+    larger. Its labels are numbers, so the ranges of equally good values in its leaves are numbers,
+    too. Its scores in `cv_results_` are too good, because the teacher has seen all rows before they
+    are dealt out: ask `cross_val_score` for honest ones. A checkpoint keeps the scores of trees,
+    not the teacher, which is trained again and needs a seed.
 
     Examples
     --------
@@ -202,13 +211,19 @@ class MaxMarginIntervalTreeCV(OptimumReader, SearchCV):
 
     def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
         is_repeated = self.cv is None and groups is None
-        return split_rows(rows, RepeatedCensoringStratifiedKFold(random_state=0) if is_repeated else self.cv, groups)
+        return split_rows(
+            rows,
+            RepeatedCensoringStratifiedKFold(random_state=0) if is_repeated else self.cv,
+            groups,
+        )
 
     def _teach(self, X: Any, rows: Rows, groups: Any, *, weighted: bool) -> Rows:
         if self.teacher is None:
             return rows
         check_share("teacher_share", self.teacher_share)
-        _, opinion = fit_with_unseen("teacher", self.teacher, X, rows, weighted=weighted, groups=groups)
+        _, opinion = fit_with_unseen(
+            "teacher", self.teacher, X, rows, weighted=weighted, groups=groups
+        )
         return teach(rows, opinion, float(self.teacher_share))
 
     def _refit_params(self) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """Distances of intervals from predictions, and the quantiles of them that carry a promise.
 
-The *far* distance of a row is how far a range around its prediction must reach to contain its interval, the *near*
-distance how far to meet it. That of the hidden label lies between the two, row by row, and so do their quantiles.
+The *far* distance of a row is how far a range around its prediction must reach to contain its
+interval, the *near* distance how far to meet it. That of the hidden label lies between the two, row
+by row, and so do their quantiles.
 
-For the interval ``(2, 5)`` and the prediction 3 the far distance is 2 and the near one 0. In one-sided modes distances
-have a sign: for ``lower`` the far distance is 3 - 2 = 1 and the near one 3 - 5 = -2.
+For the interval ``(2, 5)`` and the prediction 3 the far distance is 2 and the near one 0. In
+one-sided modes distances have a sign: for ``lower`` the far distance is 3 - 2 = 1 and the near one
+3 - 5 = -2.
 """
 
 from __future__ import annotations
@@ -18,7 +20,15 @@ import numpy as np
 from marginwood._support.checks import check_number
 from marginwood.intervals import FloatArray
 
-__all__ = ["MODES", "check_level", "find_distances", "find_rank", "kth_smallest", "promised_distances", "tell_infinite"]
+__all__ = [
+    "MODES",
+    "check_level",
+    "find_distances",
+    "find_rank",
+    "kth_smallest",
+    "promised_distances",
+    "tell_infinite",
+]
 
 MODES = ("contains", "meets", "lower", "upper")
 
@@ -28,7 +38,9 @@ def check_level(level: Any) -> None:
     check_number("confidence_level", level, "a number > 0 and < 1", lambda number: 0 < number < 1)
 
 
-def find_distances(residuals: FloatArray, spreads: FloatArray, mode: str) -> tuple[FloatArray, FloatArray]:
+def find_distances(
+    residuals: FloatArray, spreads: FloatArray, mode: str
+) -> tuple[FloatArray, FloatArray]:
     """Near and far distances of residual intervals, in units of their rows' spreads."""
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = residuals / spreads[:, np.newaxis]
@@ -64,11 +76,16 @@ def kth_smallest(values: FloatArray, rank: int) -> Any:
     return np.partition(values, rank - 1, axis=0)[rank - 1]
 
 
-def tell_infinite(residuals: FloatArray, spreads: FloatArray, mode: str, level: float) -> str | None:
+def tell_infinite(
+    residuals: FloatArray, spreads: FloatArray, mode: str, level: float
+) -> str | None:
     """Why ranges at a level are infinite, and what can be done; None if they are finite."""
     n_rows = len(residuals)
     rank = find_rank(level, n_rows)
-    n_finite = {name: np.count_nonzero(promised_distances(residuals, spreads, name) < np.inf) for name in MODES}
+    n_finite = {
+        name: np.count_nonzero(promised_distances(residuals, spreads, name) < np.inf)
+        for name in MODES
+    }
     if rank <= n_finite[mode]:
         return None
     text = f"confidence_level: ranges at {level} are infinite, because"

@@ -1,8 +1,9 @@
 """What members say of rows, and the ranges that follow.
 
-A *member* is a model that some calibration rows did not train: the model of a fold, a tree of a forest, or the only
-model there is. A calibration row is predicted by the members that have not seen it. On a new row it stands for the
-range around the prediction of the same members, as wide as the row's own distance; the ends of all these ranges vote.
+A *member* is a model that some calibration rows did not train: the model of a fold, a tree of a
+forest, or the only model there is. A calibration row is predicted by the members that have not seen
+it. On a new row it stands for the range around the prediction of the same members, as wide as the
+row's own distance; the ends of all these ranges vote.
 """
 
 from __future__ import annotations
@@ -127,11 +128,13 @@ def _spread_of_distribution(model: Any, X: Any) -> FloatArray:
     return np.std(np.where(np.isfinite(quantiles), quantiles, limits), axis=1)
 
 
-def find_reach(members: Members, held_out: BoolArray, distances: FloatArray, rank: int) -> FloatArray:
+def find_reach(
+    members: Members, held_out: BoolArray, distances: FloatArray, rank: int
+) -> FloatArray:
     """How far from 0 the ranges of new rows reach, downwards and upwards, as two rows.
 
-    `held_out` says which members have not seen which calibration row. A range reaches as far as the range of the
-    calibration row of this rank, counted from the one that reaches least.
+    `held_out` says which members have not seen which calibration row. A range reaches as far as the
+    range of the calibration row of this rank, counted from the one that reaches least.
     """
     n_rows = members.predictions.shape[1]
     groups, group_idx = np.unique(held_out, axis=1, return_inverse=True)
@@ -142,7 +145,9 @@ def find_reach(members: Members, held_out: BoolArray, distances: FloatArray, ran
         return np.array([radius - centre, radius + centre])
     n_block = max(1, LARGEST_TABLE // len(distances))
     group_idx = group_idx.ravel()
-    rows_of_groups = np.split(np.argsort(group_idx, kind="stable"), np.cumsum(np.bincount(group_idx))[:-1])
+    rows_of_groups = np.split(
+        np.argsort(group_idx, kind="stable"), np.cumsum(np.bincount(group_idx))[:-1]
+    )
     for start in range(0, n_rows, n_block):
         block = slice(start, min(start + n_block, n_rows))
         table = np.empty((2, len(distances), block.stop - start))

@@ -11,7 +11,13 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_outer_features, check_rows
+from marginwood._base import (
+    IntervalRegressorMixin,
+    Rows,
+    all_or_nothing,
+    check_outer_features,
+    check_rows,
+)
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
 from marginwood._ensemble.transformed import bring_back, bring_ranges_back
 from marginwood._support.arrays import raise_first
@@ -45,30 +51,33 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
     Parameters
     ----------
     estimator : estimator
-        An estimator of this package, or any regressor that takes intervals, such as a pipeline that ends in one. Where
-        all labels are exact, a regressor of scikit-learn does, too.
+        An estimator of this package, or any regressor that takes intervals, such as a pipeline that
+        ends in one. Where all labels are exact, a regressor of scikit-learn does, too.
     mode : {"contains", "meets", "lower", "upper"}, default="contains"
-        What is promised of a range and the interval of a new row: that it contains the interval, that it meets the
-        interval, that it bounds the interval from below, or from above. `predict_interval` reads it: a new mode needs
-        no new fit.
+        What is promised of a range and the interval of a new row: that it contains the interval,
+        that it meets the interval, that it bounds the interval from below, or from above.
+        `predict_interval` reads it: a new mode needs no new fit.
     confidence_level : float, default=0.9
         Probability of what is promised. `predict_interval` reads it, too.
     method : {"split", "cv", "oob", "prefit"}, default="cv"
-        Which rows calibrate: a part that is held out; all rows, each predicted without its fold (CV+); all rows, each
-        predicted by the trees of a `MaxMarginIntervalForest` that did not draw it (jackknife+ after bootstrap); or
-        those given to `conformalize`, around an estimator that is fitted already.
+        Which rows calibrate: a part that is held out; all rows, each predicted without its fold
+        (CV+); all rows, each predicted by the trees of a `MaxMarginIntervalForest` that did not
+        draw it (jackknife+ after bootstrap); or those given to `conformalize`, around an estimator
+        that is fitted already.
     cv : int, splitter or iterable of (train, test), default=5
-        For "cv": number of random folds, or any of scikit-learn's splitters, or the rows of each fold. Folds that
-        depend on the targets, such as `CensoringStratifiedKFold`, weaken the promise a little. The models of a
-        `CrossFittedIntervalRegressor` have folds already, which are taken instead.
+        For "cv": number of random folds, or any of scikit-learn's splitters, or the rows of each
+        fold. Folds that depend on the targets, such as `CensoringStratifiedKFold`, weaken the
+        promise a little. The models of a `CrossFittedIntervalRegressor` have folds already, which
+        are taken instead.
     test_size : float or int, default=0.2
         For "split": share or number of the rows that calibrate.
     spread : {"trees", "distribution"}, default=None
-        Make ranges wider where the model is less certain: distances are counted in units of the standard deviation of
-        the predictions of a forest's trees, or of ``predict_distribution``, whose mass beyond the data counts at the
-        last limit. By default all ranges are equally wide.
+        Make ranges wider where the model is less certain: distances are counted in units of the
+        standard deviation of the predictions of a forest's trees, or of ``predict_distribution``,
+        whose mass beyond the data counts at the last limit. By default all ranges are equally wide.
     n_jobs : int, default=None
-        Number of threads for the folds, as in joblib: None is 1, -1 is all processors. It does not change the result.
+        Number of threads for the folds, as in joblib: None is 1, -1 is all processors. It does not
+        change the result.
     random_state : int, RandomState instance or None, default=None
         Seed of the random folds, or of the part that is held out.
 
@@ -83,9 +92,10 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
     spreads_ : ndarray of shape (n_calibration,)
         Spread of every calibration row; 1 without `spread`.
     bracket_ : tuple of float
-        Quantiles of the near and of the far distances at `confidence_level`. The same quantile of the hidden labels'
-        distances, which would be the radius if labels were exact, lies surely between them. One-sided modes have
-        signed distances. In units of the spread, if there is one.
+        Quantiles of the near and of the far distances at `confidence_level`. The same quantile of
+        the hidden labels' distances, which would be the radius if labels were exact, lies surely
+        between them. One-sided modes have signed distances. In units of the spread, if there is
+        one.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -97,28 +107,29 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
 
     Notes
     -----
-    All promises assume that calibration rows and new rows are exchangeable, for instance drawn independently from one
-    population, intervals included. With "split" and "prefit":
+    All promises assume that calibration rows and new rows are exchangeable, for instance drawn
+    independently from one population, intervals included. With "split" and "prefit":
 
-    - "contains": with probability at least `confidence_level` the whole interval of a new row lies in its range, and
-      hence the label does.
-    - "meets": with probability at least `confidence_level` the range and the interval have a value in common. That the
-      label lies in the range does not follow.
-    - "lower", "upper": with probability at least `confidence_level` the interval, hence the label, lies above the lower
-      end of the range, or below its upper end.
+    - "contains": with probability at least `confidence_level` the whole interval of a new row lies
+      in its range, and hence the label does.
+    - "meets": with probability at least `confidence_level` the range and the interval have a value
+      in common. That the label lies in the range does not follow.
+    - "lower", "upper": with probability at least `confidence_level` the interval, hence the label,
+      lies above the lower end of the range, or below its upper end.
 
-    With "cv" and "oob" these probabilities are close to `confidence_level` in practice. What is proven is
-    ``2 * confidence_level - 1``, for "cv" less ``sqrt(2 / n)``, for "oob" if there are many trees. Levels below a half
-    give the ranges of a half there.
+    With "cv" and "oob" these probabilities are close to `confidence_level` in practice. What is
+    proven is ``2 * confidence_level - 1``, for "cv" less ``sqrt(2 / n)``, for "oob" if there are
+    many trees. Levels below a half give the ranges of a half there.
 
-    Not promised: a level for given features or within a subgroup (probabilities are means over all rows, and over what
-    may be drawn for calibration); that all of many new rows are covered at once; anything for rows from elsewhere or
-    from later, if things have changed.
+    Not promised: a level for given features or within a subgroup (probabilities are means over all
+    rows, and over what may be drawn for calibration); that all of many new rows are covered at
+    once; anything for rows from elsewhere or from later, if things have changed.
 
-    Infinite ranges are not an error. If more than ``1 - confidence_level`` of the intervals are open, no finite range
-    contains as many as promised, and fewer than ``confidence_level / (1 - confidence_level)`` calibration rows cannot
-    support any. Both bring a warning. Where only one side is open, the other bound stays finite: ``mode="lower"`` for
-    right-censored labels. Rows ``(-inf, inf)`` count as open on both sides.
+    Infinite ranges are not an error. If more than ``1 - confidence_level`` of the intervals are
+    open, no finite range contains as many as promised, and fewer than ``confidence_level / (1 -
+    confidence_level)`` calibration rows cannot support any. Both bring a warning. Where only one
+    side is open, the other bound stays finite: ``mode="lower"`` for right-censored labels. Rows
+    ``(-inf, inf)`` count as open on both sides.
 
     Of a `TransformedIntervalRegressor`, also at the end of a pipeline or a search, distances are those of the function:
     with the logarithm ranges are factors around predictions, and no range of times is negative. It may as well be
@@ -167,7 +178,9 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> ConformalIntervalRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> ConformalIntervalRegressor:
         """Fit the estimator and calibrate the ranges.
 
         Parameters
@@ -188,9 +201,13 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         """
         self._check_parameters()
         if self.method == "prefit":
-            raise ValueError("method: 'prefit' takes an estimator that is fitted; call conformalize(X, y), not fit.")
+            raise ValueError(
+                "method: 'prefit' takes an estimator that is fitted; call conformalize(X, y), not fit."
+            )
         if groups is not None and self.method != "cv":
-            raise ValueError(f"groups: expected None with method={self.method!r}; they matter to the folds of 'cv'.")
+            raise ValueError(
+                f"groups: expected None with method={self.method!r}; they matter to the folds of 'cv'."
+            )
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         if self.method == "oob":
@@ -200,9 +217,12 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         models: list[Any] = [None] * len(splits)
 
         def train(fold: int) -> Any:
-            # No rows to stop early on: a model that has seen labels of its fold would make them look too close.
+            # No rows to stop early on: a model that has seen labels of its fold would make them
+            # look too close.
             weighted = sample_weight is not None
-            return fit_fold(estimator, rows, splits[fold][0], NO_ROWS, weighted=weighted, groups=groups)
+            return fit_fold(
+                estimator, rows, splits[fold][0], NO_ROWS, weighted=weighted, groups=groups
+            )
 
         for fold, model in run_in_threads(train, range(len(splits)), self.n_jobs):
             models[fold] = model
@@ -229,7 +249,9 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         """
         self._check_parameters()
         if self.method != "prefit":
-            raise ValueError(f"method: conformalize is for 'prefit'; with {self.method!r} fit(X, y) calibrates, too.")
+            raise ValueError(
+                f"method: conformalize is for 'prefit'; with {self.method!r} fit(X, y) calibrates, too."
+            )
         try:
             check_is_fitted(self.estimator)
         except NotFittedError as error:
@@ -289,10 +311,14 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         if len(self._held_out) > 1 and self.mode in ("contains", "meets"):
             # With ranks below that of a half, the lower end could lie above the upper one.
             rank = max(rank, find_rank(0.5, len(distances)))
-        down, up = find_reach(self._ask(check_outer_features(self, X)), self._held_out, distances, rank)
+        down, up = find_reach(
+            self._ask(check_outer_features(self, X)), self._held_out, distances, rank
+        )
         lower = np.full_like(down, -np.inf) if self.mode == "upper" else -down
         upper = np.full_like(up, np.inf) if self.mode == "lower" else up
-        if self.mode == "meets":  # an interval begins right after its lower end, which the range must go beyond
+        if (
+            self.mode == "meets"
+        ):  # an interval begins right after its lower end, which the range must go beyond
             upper = np.nextafter(upper, np.inf)
         ranges = np.column_stack([lower, upper])
         scale = find_scale(self.estimators_[0])
@@ -314,35 +340,50 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         if self.spread is not None:
             check_choice("spread", self.spread, SPREADS)
         if self.method == "oob":
-            if not isinstance(self.estimator, MaxMarginIntervalForest) or not self.estimator.bootstrap:
+            if (
+                not isinstance(self.estimator, MaxMarginIntervalForest)
+                or not self.estimator.bootstrap
+            ):
                 raise TypeError(
                     "estimator: expected a MaxMarginIntervalForest with bootstrap=True for method='oob', got "
                     f"{self.estimator!r:.200}. method='cv' takes any estimator."
                 )
             if self.spread == "distribution":
-                raise ValueError("spread: expected 'trees' or None with method='oob', got 'distribution'.")
+                raise ValueError(
+                    "spread: expected 'trees' or None with method='oob', got 'distribution'."
+                )
 
     def _check_calibrated(self) -> None:
         if not hasattr(self, "residuals_"):
             step = "conformalize" if self.method == "prefit" else "fit"
-            raise NotFittedError(f"This ConformalIntervalRegressor is not fitted yet. Call {step}(X, y) first.")
+            raise NotFittedError(
+                f"This ConformalIntervalRegressor is not fitted yet. Call {step}(X, y) first."
+            )
 
     def _find_folds(self) -> tuple[Any, Any]:
         """What is fitted without each fold, and the folds: a cross-fitted estimator has its own."""
         if self.method == "split":
-            return self.estimator, ShuffleSplit(1, test_size=self.test_size, random_state=self.random_state)
+            return self.estimator, ShuffleSplit(
+                1, test_size=self.test_size, random_state=self.random_state
+            )
         if isinstance(self.estimator, CrossFittedIntervalRegressor):
             return self.estimator.estimator, self.estimator.cv
         if is_integer(self.cv):
-            return self.estimator, KFold(check_count("cv", self.cv, 2), shuffle=True, random_state=self.random_state)
+            return self.estimator, KFold(
+                check_count("cv", self.cv, 2), shuffle=True, random_state=self.random_state
+            )
         return self.estimator, self.cv
 
     def _fit_forest(self, rows: Rows, *, weighted: bool) -> ConformalIntervalRegressor:
         forest = clone(self.estimator).set_params(oob_score=False, warm_start=False)
         forest.fit(rows.X, rows.intervals, rows.weight if weighted else None)
-        return self._calibrate([forest], rows, np.array([Draw(*draw).counts() == 0 for draw in forest._draws]))
+        return self._calibrate(
+            [forest], rows, np.array([Draw(*draw).counts() == 0 for draw in forest._draws])
+        )
 
-    def _calibrate(self, models: list[Any], rows: Rows, held_out: BoolArray) -> ConformalIntervalRegressor:
+    def _calibrate(
+        self, models: list[Any], rows: Rows, held_out: BoolArray
+    ) -> ConformalIntervalRegressor:
         """Keep models and what they make of the rows that did not train them; `held_out` has a row per member."""
         idx = np.flatnonzero(held_out.any(axis=0) & (rows.weight > 0))
         if not len(idx):

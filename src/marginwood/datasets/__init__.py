@@ -11,7 +11,12 @@ from marginwood.datasets._real import (
     load_mercury,
     load_trichloroethylene,
 )
-from marginwood.datasets._simulated import make_absolute, make_intervals_from_regression, make_linear, make_sine
+from marginwood.datasets._simulated import (
+    make_absolute,
+    make_intervals_from_regression,
+    make_linear,
+    make_sine,
+)
 
 __all__ = [
     "fetch_paper_data",

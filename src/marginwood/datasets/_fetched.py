@@ -17,7 +17,8 @@ from marginwood.intervals import from_events
 __all__ = ["fetch_paper_data", "fetch_survival_data"]
 
 PAPER_DATA_URL = "https://git.io/mmit-data"
-# A wheel is a zip file; only data are taken out of it. The path is the digest by which the index keeps it for good.
+# A wheel is a zip file; only data are taken out of it. The path is the digest by which the index
+# keeps it for good.
 SURVIVAL_DATA_URL = (
     "https://files.pythonhosted.org/packages/c5/de/4da2f99a2c043b3032806f2408af09e7f0e3a2425edefaec5aa969b2106e/"
     "scikit_survival-0.28.0-cp311-cp311-manylinux_2_24_x86_64.manylinux_2_28_x86_64.whl"
@@ -54,13 +55,14 @@ def fetch_paper_data(
     Parameters
     ----------
     data_home : path-like, default=None
-        Where data is kept; by default the folder that the environment variable MARGINWOOD_DATA names, else
-        ``~/marginwood_data``.
+        Where data is kept; by default the folder that the environment variable MARGINWOOD_DATA
+        names, else ``~/marginwood_data``.
     url : str, default="https://git.io/mmit-data"
         A zip archive, or the page of a GitHub repository. A ``file://`` address works too.
     sha256 : str, default=None
-        Digest that the archive must have; None for no check. No digest can be given here, since the archive of the
-        authors may change: to be sure of the same data, keep that of a download that you trust.
+        Digest that the archive must have; None for no check. No digest can be given here, since the
+        archive of the authors may change: to be sure of the same data, keep that of a download that
+        you trust.
     download_if_missing : bool, default=True
         Whether to download what is not there; otherwise that raises.
     timeout : float, default=60.0
@@ -85,7 +87,9 @@ def fetch_paper_data(
     if not folder.is_dir():
         _check_allowed(folder, download_if_missing)
         fetch_files(url, folder, frozenset(FOLDER_FILES), sha256=sha256, timeout=timeout)
-    return {path.name: path for path in sorted(folder.iterdir()) if (path / "features.csv").exists()}
+    return {
+        path.name: path for path in sorted(folder.iterdir()) if (path / "features.csv").exists()
+    }
 
 
 def fetch_survival_data(
@@ -112,8 +116,8 @@ def fetch_survival_data(
     name : {"flchain", "veteran", "whas500"}
         Which of them.
     data_home : path-like, default=None
-        Where data is kept; by default the folder that the environment variable MARGINWOOD_DATA names, else
-        ``~/marginwood_data``.
+        Where data is kept; by default the folder that the environment variable MARGINWOOD_DATA
+        names, else ``~/marginwood_data``.
     url : str, default=the wheel of scikit-survival 0.28.0 on PyPI
         A zip archive with the files, of 4 MB. A ``file://`` address works too.
     sha256 : str, default=the digest of that wheel
@@ -130,8 +134,8 @@ def fetch_survival_data(
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     Raises
     ------
@@ -158,13 +162,17 @@ def fetch_survival_data(
         fetch_files(url, folder, wanted, sha256=sha256, timeout=timeout)
     table = _read_arff(folder / "data" / f"{name}.arff")
     known = SURVIVAL_DATA[name]
-    y = from_events(read_numbers(table[known.time]), [cell == known.happened for cell in table[known.event]])
+    y = from_events(
+        read_numbers(table[known.time]), [cell == known.happened for cell in table[known.event]]
+    )
     not_features = (known.time, known.event, *known.later)
     return answer(fetch_survival_data, table, not_features, y, return_X_y, as_frame, name)
 
 
 def _find_home(data_home: str | os.PathLike[str] | None) -> Path:
-    return Path(data_home or os.environ.get("MARGINWOOD_DATA") or Path.home() / "marginwood_data").expanduser()
+    return Path(
+        data_home or os.environ.get("MARGINWOOD_DATA") or Path.home() / "marginwood_data"
+    ).expanduser()
 
 
 def _check_allowed(folder: Path, download_if_missing: bool) -> None:
@@ -177,6 +185,10 @@ def _read_arff(path: Path) -> Table:
     rows, header = arff.loadarff(path)
     table = {}
     for column, kind in zip(header.names(), header.types(), strict=True):
-        cells = [cell.decode() for cell in rows[column]] if kind == "nominal" else [str(cell) for cell in rows[column]]
+        cells = (
+            [cell.decode() for cell in rows[column]]
+            if kind == "nominal"
+            else [str(cell) for cell in rows[column]]
+        )
         table[column] = ["" if cell == "?" else cell for cell in cells]
     return table

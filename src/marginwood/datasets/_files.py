@@ -23,9 +23,10 @@ FOLDER_FILES = ("features.csv", "targets.csv", "folds.csv")
 def load_folder(path: str | os.PathLike[str]) -> Bunch:
     r"""Read a data set from a folder of ``features.csv``, ``targets.csv`` and, if present, ``folds.csv``.
 
-    Each file has a header and one line per sample; columns without a name are left out. An empty cell, ``NA``, ``N/A``,
-    ``NaN``, ``null`` or ``none`` is a missing feature or the open end of a target. ``Inf`` and ``-Inf`` are infinities,
-    ``true`` and ``false`` 1 and 0. This is the layout of the data published with the paper.
+    Each file has a header and one line per sample; columns without a name are left out. An empty
+    cell, ``NA``, ``N/A``, ``NaN``, ``null`` or ``none`` is a missing feature or the open end of a
+    target. ``Inf`` and ``-Inf`` are infinities, ``true`` and ``false`` 1 and 0. This is the layout
+    of the data published with the paper.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ def load_folder(path: str | os.PathLike[str]) -> Bunch:
     Returns
     -------
     Bunch
-        ``X``, ``y`` (lower and upper ends), ``folds`` (the number of each row's test fold, or None),
-        ``feature_names`` and ``name``.
+        ``X``, ``y`` (lower and upper ends), ``folds`` (the number of each row's test fold, or
+        None), ``feature_names`` and ``name``.
 
     Examples
     --------
@@ -70,8 +71,8 @@ def load_npz(path: str | os.PathLike[str]) -> Bunch:
     Returns
     -------
     Bunch
-        ``X``, ``y`` (lower and upper ends), ``folds`` (the number of each row's test fold, or None),
-        ``feature_names`` and ``name``.
+        ``X``, ``y`` (lower and upper ends), ``folds`` (the number of each row's test fold, or
+        None), ``feature_names`` and ``name``.
 
     Examples
     --------
@@ -88,7 +89,9 @@ def load_npz(path: str | os.PathLike[str]) -> Bunch:
     path = Path(path)
     with np.load(path, allow_pickle=False) as arrays:
         if not {"X", "y"} <= set(arrays.files):
-            raise ValueError(f"{path}: expected arrays X and y, got {', '.join(arrays.files) or 'none'}.")
+            raise ValueError(
+                f"{path}: expected arrays X and y, got {', '.join(arrays.files) or 'none'}."
+            )
         X, y = arrays["X"], arrays["y"]
         folds = check_folds(arrays["folds"], path) if "folds" in arrays.files else None
         names = arrays["feature_names"].tolist() if "feature_names" in arrays.files else None
@@ -101,11 +104,15 @@ def _read_csv(path: Path) -> tuple[list[str], FloatArray]:
         lines = [line for line in csv.reader(file) if line]
     header = [name.strip() for name in lines.pop(0)] if lines else []
     if not any(header):
-        raise ValueError(f"{path}: empty, or without names; expected a header of column names above the rows.")
+        raise ValueError(
+            f"{path}: empty, or without names; expected a header of column names above the rows."
+        )
     values = np.empty((len(lines), sum(map(bool, header))))
     for row, line in enumerate(lines):
         if len(line) != len(header):
-            raise ValueError(f"{path}: expected {len(header)} columns, got {len(line)} in row {row}.")
+            raise ValueError(
+                f"{path}: expected {len(header)} columns, got {len(line)} in row {row}."
+            )
         try:
             values[row] = [cell_number(cell) for cell in compress(line, header)]
         except ValueError as error:
@@ -122,11 +129,17 @@ def cell_number(cell: str) -> float:
 def check_folds(folds: Any, source: Path | str) -> IntArray:
     """Numbers of folds as integers; raises for others, naming where they come from and the first row."""
     fold = as_numbers(folds, "folds").ravel()
-    raise_first(~np.isfinite(fold) | (fold != np.round(fold)), f"{source}: folds are not whole numbers", fold=fold)
+    raise_first(
+        ~np.isfinite(fold) | (fold != np.round(fold)),
+        f"{source}: folds are not whole numbers",
+        fold=fold,
+    )
     return fold.astype(np.int64)
 
 
-def _bunch(path: Path, X: Any, y: Any, folds: IntArray | None, feature_names: list[str] | None) -> Bunch:
+def _bunch(
+    path: Path, X: Any, y: Any, folds: IntArray | None, feature_names: list[str] | None
+) -> Bunch:
     """A data set of checked parts."""
     X, y = as_numbers(X, "X"), check_intervals(y)
     lengths = {"X": len(X), "y": len(y)} | ({} if folds is None else {"folds": len(folds)})

@@ -1,6 +1,7 @@
 """Small real data sets with censored targets, packaged with the notices of their licences (``data/NOTICE.md``).
 
-Features that are text become codes, in the order of their sorted names; ``as_frame`` gives them as pandas categories.
+Features that are text become codes, in the order of their sorted names; ``as_frame`` gives them as
+pandas categories.
 """
 
 from __future__ import annotations
@@ -28,10 +29,26 @@ __all__ = [
     "load_trichloroethylene",
 ]
 
-# The lower ends of the answers 1, 2, ... to the question of income, in dollars; the last one is open. "3,000 to 4,999"
-# holds its lower end. The first one goes without: 0 has no logarithm.
+# The lower ends of the answers 1, 2, ... to the question of income, in dollars; the last one is
+# open. "3,000 to 4,999" holds its lower end. The first one goes without: 0 has no logarithm.
 INCOME_BRACKETS = (
-    *(0, 3_000, 5_000, 7_000, 9_000, 10_000, 11_000, 12_000, 13_000, 14_000, 15_000, 17_000, 20_000, 22_000, 25_000),
+    *(
+        0,
+        3_000,
+        5_000,
+        7_000,
+        9_000,
+        10_000,
+        11_000,
+        12_000,
+        13_000,
+        14_000,
+        15_000,
+        17_000,
+        20_000,
+        22_000,
+        25_000,
+    ),
     *(30_000, 35_000, 40_000, 45_000, 50_000, 60_000, 75_000, 90_000, 105_000, np.inf),
 )
 
@@ -41,9 +58,10 @@ Table = dict[str, list[str]]  # the cells of a csv file by column
 def load_gbsg2(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Time to recurrence or death of 686 women after breast cancer: right-censored.
 
-    A woman whose cancer had not come back by the end of her follow-up has the interval (days, inf); 387 of 686.
-    Features: hormonal therapy, age, menopausal status, size of the tumour in mm, its grade, positive lymph nodes,
-    progesterone and oestrogen receptors in fmol. MIT licence, from lifelines 0.30.3.
+    A woman whose cancer had not come back by the end of her follow-up has the interval (days, inf);
+    387 of 686. Features: hormonal therapy, age, menopausal status, size of the tumour in mm, its
+    grade, positive lymph nodes, progesterone and oestrogen receptors in fmol. MIT licence, from
+    lifelines 0.30.3.
 
     Parameters
     ----------
@@ -55,8 +73,8 @@ def load_gbsg2(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     References
     ----------
@@ -80,8 +98,8 @@ def load_gbsg2(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_diabetic_nephropathy(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Years from diabetes to kidney damage in 731 patients: interval-censored by visits.
 
-    The damage happened between two visits, which for 595 patients were in the same year. The feature is the sex. MIT
-    licence, from lifelines 0.30.3.
+    The damage happened between two visits, which for 595 patients were in the same year. The
+    feature is the sex. MIT licence, from lifelines 0.30.3.
 
     Parameters
     ----------
@@ -93,8 +111,8 @@ def load_diabetic_nephropathy(*, return_X_y: bool = False, as_frame: bool = Fals
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     References
     ----------
@@ -116,10 +134,11 @@ def load_diabetic_nephropathy(*, return_X_y: bool = False, as_frame: bool = Fals
 def load_mercury(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Mercury in 133 fish of rivers of the United States: left-censored at three detection limits.
 
-    The target is in micrograms per gram of wet weight; 15 fish have less than 0.03, 0.05 or 0.1, and the interval
-    (-inf, limit) without the limit itself. Features: land use and species (text), weight and length of the fish,
-    methylmercury and mercury in water and sediment, organic carbon, ignition loss, sulphide, and the share of wetland;
-    some cells are missing (NaN). MIT licence, from NADA2 2.0.1.
+    The target is in micrograms per gram of wet weight; 15 fish have less than 0.03, 0.05 or 0.1,
+    and the interval (-inf, limit) without the limit itself. Features: land use and species (text),
+    weight and length of the fish, methylmercury and mercury in water and sediment, organic carbon,
+    ignition loss, sulphide, and the share of wetland; some cells are missing (NaN). MIT licence,
+    from NADA2 2.0.1.
 
     Parameters
     ----------
@@ -131,13 +150,14 @@ def load_mercury(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     References
     ----------
     .. [1] Brumbaugh, Krabbenhoft, Helsel, Wiener and Echols, "A national pilot study of mercury contamination of
-       aquatic ecosystems along multiple gradients: bioaccumulation in fish", USGS BSR-2001-0009 (2001).
+       aquatic ecosystems along multiple gradients: bioaccumulation in fish", USGS BSR-2001-0009
+       (2001).
 
     Examples
     --------
@@ -154,9 +174,10 @@ def load_mercury(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_trichloroethylene(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Trichloroethylene in 247 wells on Long Island: left-censored, four of five rows.
 
-    The target is in micrograms per litre of ground water; 194 wells have less than a limit of 1 to 5, and the interval
-    (-inf, limit) without the limit itself. Features: a code of land use, density of population, share of industry, and
-    depth of the water in feet. MIT licence, from NADA2 2.0.1.
+    The target is in micrograms per litre of ground water; 194 wells have less than a limit of 1 to
+    5, and the interval (-inf, limit) without the limit itself. Features: a code of land use,
+    density of population, share of industry, and depth of the water in feet. MIT licence, from
+    NADA2 2.0.1.
 
     Parameters
     ----------
@@ -168,8 +189,8 @@ def load_trichloroethylene(*, return_X_y: bool = False, as_frame: bool = False) 
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     References
     ----------
@@ -186,15 +207,17 @@ def load_trichloroethylene(*, return_X_y: bool = False, as_frame: bool = False) 
     table = _read("trichloroethylene")
     y = _below(table["TCEConc"], table["TCECen"])
     # PopAbv1 is 1 everywhere.
-    return answer(load_trichloroethylene, table, ("TCEConc", "TCECen", "PopAbv1"), y, return_X_y, as_frame)
+    return answer(
+        load_trichloroethylene, table, ("TCEConc", "TCECen", "PopAbv1"), y, return_X_y, as_frame
+    )
 
 
 def load_atrazine(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Atrazine in 423 samples of streams, known only as above or below 1 microgram per litre.
 
-    Every label is open on one side: (1, inf) in 157 rows, (-inf, 1) in the others. Features: share of corn, soil
-    group, rain, days since planting, percentile of the flow, application of atrazine, temperature. MIT licence, from
-    NADA2 2.0.1.
+    Every label is open on one side: (1, inf) in 157 rows, (-inf, 1) in the others. Features: share
+    of corn, soil group, rain, days since planting, percentile of the flow, application of atrazine,
+    temperature. MIT licence, from NADA2 2.0.1.
 
     Parameters
     ----------
@@ -206,8 +229,8 @@ def load_atrazine(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     References
     ----------
@@ -229,8 +252,9 @@ def load_atrazine(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_botulinum(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Days until Clostridium botulinum grows, in 25 media: every kind of censoring.
 
-    Cultures were looked at on some days until day 85: growth on the first day is (0, 1), growth seen on a day that
-    day, no growth (85, inf). Features: salt in per cent, and pH. MIT licence, from lifelines 0.30.3.
+    Cultures were looked at on some days until day 85: growth on the first day is (0, 1), growth
+    seen on a day that day, no growth (85, inf). Features: salt in per cent, and pH. MIT licence,
+    from lifelines 0.30.3.
 
     Parameters
     ----------
@@ -242,8 +266,8 @@ def load_botulinum(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     References
     ----------
@@ -257,16 +281,21 @@ def load_botulinum(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     [[0.0, 1.0], [2.0, 2.0], [85.0, inf]]
     """
     table = _read("botulinum")
-    y = make_intervals(read_numbers(table["lower_bound_days"]), read_numbers(table["upper_bound_days"]))
-    return answer(load_botulinum, table, ("lower_bound_days", "upper_bound_days"), y, return_X_y, as_frame)
+    y = make_intervals(
+        read_numbers(table["lower_bound_days"]), read_numbers(table["upper_bound_days"])
+    )
+    return answer(
+        load_botulinum, table, ("lower_bound_days", "upper_bound_days"), y, return_X_y, as_frame
+    )
 
 
 def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Household incomes of 944 voters in 1996, reported in 24 brackets: binned.
 
-    The target is in dollars: from 3000 to under 5000 for the second bracket, from 105000 on for the last. Features:
-    population of the place in thousands, days of television news per week, the respondent's and both candidates' place
-    between left and right, party, age, education from 1 to 7, and the vote. Public domain, from statsmodels 0.15.0.
+    The target is in dollars: from 3000 to under 5000 for the second bracket, from 105000 on for the
+    last. Features: population of the place in thousands, days of television news per week, the
+    respondent's and both candidates' place between left and right, party, age, education from 1 to
+    7, and the vote. Public domain, from statsmodels 0.15.0.
 
     Parameters
     ----------
@@ -278,8 +307,8 @@ def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     Returns
     -------
     Bunch or tuple
-        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes stand for, by
-        feature), ``name`` and ``DESCR``; or X and y alone.
+        ``X``, ``y`` (lower and upper ends), ``feature_names``, ``categories`` (the names that codes
+        stand for, by feature), ``name`` and ``DESCR``; or X and y alone.
 
     References
     ----------
@@ -295,7 +324,9 @@ def load_incomes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     table = _read("incomes")
     bracket = read_numbers(table["income"]).astype(np.intp)
     ends = np.array(INCOME_BRACKETS)
-    y = make_intervals(ends[bracket - 1], ends[bracket], closed=np.where(bracket > 1, "left", "neither"))
+    y = make_intervals(
+        ends[bracket - 1], ends[bracket], closed=np.where(bracket > 1, "left", "neither")
+    )
     return answer(load_incomes, table, ("income",), y, return_X_y, as_frame)
 
 
@@ -335,8 +366,13 @@ def answer(
 ) -> Any:
     """What a loader returns: features are the columns that the target was not made of."""
     columns = {column: cells for column, cells in table.items() if column not in not_features}
-    categories = {column: sorted(set(cells)) for column, cells in columns.items() if _is_text(cells)}
-    codes = {column: [str(names.index(cell)) for cell in columns[column]] for column, names in categories.items()}
+    categories = {
+        column: sorted(set(cells)) for column, cells in columns.items() if _is_text(cells)
+    }
+    codes = {
+        column: [str(names.index(cell)) for cell in columns[column]]
+        for column, names in categories.items()
+    }
     X: Any = np.column_stack([read_numbers(cells) for cells in (columns | codes).values()])
     target: Any = y
     if as_frame:
@@ -353,7 +389,9 @@ def answer(
     )
 
 
-def _frames(X: FloatArray, y: FloatArray, names: list[str], categories: dict[str, list[str]]) -> tuple[Any, Any]:
+def _frames(
+    X: FloatArray, y: FloatArray, names: list[str], categories: dict[str, list[str]]
+) -> tuple[Any, Any]:
     """Features and target as pandas frames."""
     try:
         import pandas as pd

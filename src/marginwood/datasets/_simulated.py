@@ -1,13 +1,15 @@
 """Interval targets simulated with a known signal, or made of ordinary regressions.
 
-The three simulations follow Drouin, Hocking and Laviolette, "Maximum Margin Interval Trees" (2017): many features, of
-which one, the signal feature, determines the target through a function f, and intervals of random width and position
-around f. Here
+The three simulations follow Drouin, Hocking and Laviolette, "Maximum Margin Interval Trees" (2017):
+many features, of which one, the signal feature, determines the target through a function f, and
+intervals of random width and position around f. Here
 
 - features uniform on (0, 10), the first of them the signal feature;
 - centre of an interval: f plus a normal shift with standard deviation 0.2;
-- interval: the least and the greatest of 10 normal draws around the centre, with standard deviation 0.3;
-- open ends: with probability 0.2 a row has one infinite end, the lower or the upper one with equal chance.
+- interval: the least and the greatest of 10 normal draws around the centre, with standard deviation
+  0.3;
+- open ends: with probability 0.2 a row has one infinite end, the lower or the upper one with equal
+  chance.
 
 Signals, widths, scatter and open ends agree with the data sets published with the paper.
 """
@@ -36,7 +38,9 @@ RandomState = int | np.random.RandomState | None
 Samples = tuple[FloatArray, FloatArray]  # X and y
 
 
-def make_sine(n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None) -> Samples:
+def make_sine(
+    n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
+) -> Samples:
     """Simulate intervals around the sine of the first feature.
 
     Parameters
@@ -67,7 +71,9 @@ def make_sine(n_samples: int = 200, n_features: int = 20, *, random_state: Rando
     return _simulate(np.sin, n_samples, n_features, random_state)
 
 
-def make_absolute(n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None) -> Samples:
+def make_absolute(
+    n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
+) -> Samples:
     """Simulate intervals around the distance of the first feature from 5.
 
     Parameters
@@ -96,7 +102,9 @@ def make_absolute(n_samples: int = 200, n_features: int = 20, *, random_state: R
     return _simulate(distance_from_middle, n_samples, n_features, random_state)
 
 
-def make_linear(n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None) -> Samples:
+def make_linear(
+    n_samples: int = 200, n_features: int = 20, *, random_state: RandomState = None
+) -> Samples:
     """Simulate intervals around a fifth of the first feature.
 
     Parameters
@@ -137,9 +145,9 @@ def make_intervals_from_regression(
 ) -> Samples:
     """Turn an ordinary regression data set into one with interval targets.
 
-    Every row gets an interval around its value, whose two sides are uniform on ``(0, width)`` in units of the
-    standard deviation of `y`. Then a share of the rows loses the lower end, a share the upper end, and a share
-    keeps the value itself.
+    Every row gets an interval around its value, whose two sides are uniform on ``(0, width)`` in
+    units of the standard deviation of `y`. Then a share of the rows loses the lower end, a share
+    the upper end, and a share keeps the value itself.
 
     Parameters
     ----------
@@ -174,10 +182,14 @@ def make_intervals_from_regression(
     values = as_numbers(y, "y")
     X = as_numbers(X, "X")
     if values.ndim != 1 or X.ndim != 2 or len(X) != len(values) or not np.isfinite(values).all():
-        raise ValueError(f"X, y: expected rows and one finite value for each; got shapes {X.shape} and {values.shape}.")
+        raise ValueError(
+            f"X, y: expected rows and one finite value for each; got shapes {X.shape} and {values.shape}."
+        )
     shares = {"left": left, "right": right, "uncensored": uncensored}
     if min(shares.values()) < 0 or sum(shares.values()) > 1 + 1e-12:
-        raise ValueError(f"left, right, uncensored: expected shares >= 0 whose sum is at most 1, got {shares}.")
+        raise ValueError(
+            f"left, right, uncensored: expected shares >= 0 whose sum is at most 1, got {shares}."
+        )
     check_number("width", width, "a finite number >= 0", lambda number: 0 <= number < np.inf)
     random = check_random_state(random_state)
     sides = random.uniform(0.0, width * values.std(), (2, len(values)))
@@ -198,7 +210,9 @@ def fifth(x: FloatArray) -> FloatArray:
     return x / 5
 
 
-def _simulate(signal: Callable[..., FloatArray], n_samples: int, n_features: int, random_state: RandomState) -> Samples:
+def _simulate(
+    signal: Callable[..., FloatArray], n_samples: int, n_features: int, random_state: RandomState
+) -> Samples:
     """Features and intervals around `signal` of the first feature."""
     for name, count in (("n_samples", n_samples), ("n_features", n_features)):
         check_count(name, count, 1)
@@ -211,7 +225,9 @@ def _simulate(signal: Callable[..., FloatArray], n_samples: int, n_features: int
     return X, y
 
 
-def _open_ends(y: FloatArray, left: float, right: float, random: np.random.RandomState) -> FloatArray:
+def _open_ends(
+    y: FloatArray, left: float, right: float, random: np.random.RandomState
+) -> FloatArray:
     """Open the lower end of a share `left` of the rows and the upper end of others; returns what decided."""
     # One draw decides about both ends, which keeps them from opening together.
     draw = random.uniform(size=len(y))

@@ -18,11 +18,13 @@ from marginwood.intervals import FloatArray, check_informative, check_intervals,
 
 __all__ = ["Turnbull", "turnbull"]
 
-# A row that weighs less than this share of all rows counts as absent: its mass could not be told from rounding.
+# A row that weighs less than this share of all rows counts as absent: its mass could not be told
+# from rounding.
 LEAST_SHARE = 1e-15
 # The certificate is a mean over the rows, and rounding keeps that from being smaller.
 LEAST_TOLERANCE = 1e-11
-# Enough for all but long regular chains of intervals, where one row after the other passes on a change.
+# Enough for all but long regular chains of intervals, where one row after the other passes on a
+# change.
 MOST_ROUNDS = 2_000
 
 
@@ -48,22 +50,24 @@ class Turnbull(IntervalDistribution):
 def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     """Estimate the distribution of values that are known only as intervals.
 
-    The result is the nonparametric maximum likelihood estimate: of all distributions the one that makes the intervals
-    most probable. Un-censored rows give the empirical distribution, right-censored ones the estimate of Kaplan and
-    Meier; these, and left-censored rows, have a closed form. Everything else is iterated until the log-likelihood is
-    certain to be within `tol` of its maximum.
+    The result is the nonparametric maximum likelihood estimate: of all distributions the one that
+    makes the intervals most probable. Un-censored rows give the empirical distribution,
+    right-censored ones the estimate of Kaplan and Meier; these, and left-censored rows, have a
+    closed form. Everything else is iterated until the log-likelihood is certain to be within `tol`
+    of its maximum.
 
     Parameters
     ----------
     y : array-like
-        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts, of any kind of censoring. An
-        interval holds its upper end and not its lower one, unless `make_intervals` was told otherwise: ``(1, 2)`` and
-        ``(2, 3)`` have nothing in common, and an event comes before a censoring at the same time.
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts, of any
+        kind of censoring. An interval holds its upper end and not its lower one, unless
+        `make_intervals` was told otherwise: ``(1, 2)`` and ``(2, 3)`` have nothing in common, and
+        an event comes before a censoring at the same time.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows. A row of weight 2 counts as two.
     tol : float, default=1e-3
-        How far the log-likelihood may be from its maximum. Rounding sets a limit: 1e-11 times the sum of
-        the weights.
+        How far the log-likelihood may be from its maximum. Rounding sets a limit: 1e-11 times the
+        sum of the weights.
 
     Returns
     -------
@@ -130,7 +134,9 @@ def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray,
     return name_points(support[:n_cells]), cells.take_ranges(merged, n_merged)
 
 
-def _solve(ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: NpmleScratch) -> tuple[FloatArray, float]:
+def _solve(
+    ranges: cells.Ranges, n_cells: int, tolerance: float, scratch: NpmleScratch
+) -> tuple[FloatArray, float]:
     """Masses of the cells, and the certificate as a mean over the rows."""
     mass = np.full(n_cells, 1.0 / n_cells)
     is_one_cell = ranges.stop == ranges.first + 1

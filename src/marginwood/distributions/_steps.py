@@ -1,7 +1,8 @@
 """Step distributions: masses, each somewhere inside its own *support interval*.
 
-Intervals do not tell where inside a support interval its mass lies. What is asked of such a distribution therefore
-has a least and a greatest answer, and one between them: that of masses spread evenly.
+Intervals do not tell where inside a support interval its mass lies. What is asked of such a
+distribution therefore has a least and a greatest answer, and one between them: that of masses
+spread evenly.
 """
 
 from __future__ import annotations
@@ -30,21 +31,23 @@ _OPPOSITE: dict[str, Any] = {"lower": "upper", "spread": "spread", "upper": "low
 class IntervalDistribution:
     """A step distribution, or one for each of n rows.
 
-    A mass lies somewhere inside its support interval, and where is not known. `bound` says what to do about it, in all
-    methods: ``"lower"`` and ``"upper"`` give the least and the greatest answer that is possible, ``"spread"`` the one
-    of masses that are spread evenly over their support intervals. The mass of an unbounded support interval counts
-    as infinitely far away when it is spread.
+    A mass lies somewhere inside its support interval, and where is not known. `bound` says what to
+    do about it, in all methods: ``"lower"`` and ``"upper"`` give the least and the greatest answer
+    that is possible, ``"spread"`` the one of masses that are spread evenly over their support
+    intervals. The mass of an unbounded support interval counts as infinitely far away when it is
+    spread.
 
     Parameters
     ----------
     support : array-like of shape (k, 2)
-        Support intervals, row by row, in increasing order within a row; neighbours may share an end. Like all intervals
-        they hold their upper end and not their lower one; two equal ends are a point.
+        Support intervals, row by row, in increasing order within a row; neighbours may share an
+        end. Like all intervals they hold their upper end and not their lower one; two equal ends
+        are a point.
     mass : array-like of shape (k,)
         Their masses, positive and adding up to 1 in each row.
     offsets : array-like of shape (n + 1,), default=None
-        Where the rows start: row i has the support intervals ``support[offsets[i]:offsets[i + 1]]``. None
-        makes a single distribution.
+        Where the rows start: row i has the support intervals ``support[offsets[i]:offsets[i +
+        1]]``. None makes a single distribution.
 
     See Also
     --------
@@ -70,7 +73,9 @@ class IntervalDistribution:
         ends = check_intervals(support, name="support")
         masses = as_numbers(mass, "mass")
         if masses.shape != (len(ends),):
-            raise ValueError(f"mass: expected shape ({len(ends)},), one per support interval; got {masses.shape}.")
+            raise ValueError(
+                f"mass: expected shape ({len(ends)},), one per support interval; got {masses.shape}."
+            )
         self._is_single = offsets is None
         starts = check_offsets([0, len(ends)] if offsets is None else offsets, len(ends))
         check_steps(ends, masses, starts)
@@ -89,14 +94,16 @@ class IntervalDistribution:
         curves.accumulate_segments(mass, offsets, cumulative)
         lower, upper = np.ascontiguousarray(support.T)
         self._mass = mass
-        self._steps = curves.Steps(lower, upper, cumulative, offsets[:-1], offsets[1:], np.zeros(len(offsets) - 1))
+        self._steps = curves.Steps(
+            lower, upper, cumulative, offsets[:-1], offsets[1:], np.zeros(len(offsets) - 1)
+        )
 
     @property
     def support(self) -> FloatArray:
         """Support intervals of a single distribution, of shape (k, 2).
 
-        Ends that were moved to the number right below them, as ``make_intervals(..., closed=...)`` does, are shown
-        where they were.
+        Ends that were moved to the number right below them, as ``make_intervals(..., closed=...)``
+        does, are shown where they were.
         """
         return read_sides(self._ends)[0]
 
@@ -115,7 +122,9 @@ class IntervalDistribution:
 
     def _segment(self, name: str) -> tuple[int, int]:
         if not self._is_single:
-            raise AttributeError(f"{name}: there is one for each of {len(self)} rows; take distribution[row].{name}.")
+            raise AttributeError(
+                f"{name}: there is one for each of {len(self)} rows; take distribution[row].{name}."
+            )
         return int(self._steps.start[0]), int(self._steps.stop[0])
 
     def __len__(self) -> int:
@@ -152,7 +161,9 @@ class IntervalDistribution:
         # What lies beyond the largest number has an end there, and none above.
         lower = np.minimum(function(steps.lower[place] + shift), np.finfo(np.float64).max)
         support = np.column_stack([lower, function(steps.upper[place] + shift)])
-        return IntervalDistribution._of(support, self._mass[place], None if self._is_single else offsets)
+        return IntervalDistribution._of(
+            support, self._mass[place], None if self._is_single else offsets
+        )
 
     def shifted(self, by: Any) -> IntervalDistribution:
         """Move the distribution, or each row of it.
@@ -160,7 +171,8 @@ class IntervalDistribution:
         Parameters
         ----------
         by : number or array-like of shape (n,)
-            What is added to the values. An array makes n rows of a single distribution, which share its masses.
+            What is added to the values. An array makes n rows of a single distribution, which share
+            its masses.
 
         Returns
         -------
@@ -177,9 +189,13 @@ class IntervalDistribution:
         shift = as_numbers(by, "by")
         rows = np.zeros(max(shift.size, 1), np.int64) if self._is_single else np.arange(len(self))
         if shift.ndim > 1 or (shift.ndim == 1 and len(shift) != len(rows)):
-            raise ValueError(f"by: expected a number or shape ({len(rows)},); got shape {shift.shape}.")
+            raise ValueError(
+                f"by: expected a number or shape ({len(rows)},); got shape {shift.shape}."
+            )
         raise_first(
-            ~np.isfinite(np.atleast_1d(shift)), "by: expected finite numbers, got another", by=np.atleast_1d(shift)
+            ~np.isfinite(np.atleast_1d(shift)),
+            "by: expected finite numbers, got another",
+            by=np.atleast_1d(shift),
         )
         return self._with_rows(rows, is_single=self._is_single and shift.ndim == 0, shift=shift)
 
@@ -189,8 +205,8 @@ class IntervalDistribution:
         Parameters
         ----------
         t : number, array-like of shape (m,) or (n, m)
-            Where. With n rows: one number or m numbers for all of them, or m for each. A single distribution takes any
-            shape.
+            Where. With n rows: one number or m numbers for all of them, or m for each. A single
+            distribution takes any shape.
         bound : {"spread", "lower", "upper"}, default="spread"
             Masses spread over their support intervals, or the lower or upper curve.
 
@@ -238,14 +254,14 @@ class IntervalDistribution:
     def probability(self, y: Any, *, bound: Bound = "spread") -> FloatArray:
         """Probability of intervals.
 
-        An interval counts with its upper end and without its lower one, so that those of touching brackets add up to 1.
-        Other sides are those of `make_intervals` and its `closed`.
+        An interval counts with its upper end and without its lower one, so that those of touching
+        brackets add up to 1. Other sides are those of `make_intervals` and its `closed`.
 
         Parameters
         ----------
         y : array-like
-            Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts, one for each row. A single
-            distribution takes any number of them.
+            Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts, one
+            for each row. A single distribution takes any number of them.
         bound : {"spread", "lower", "upper"}, default="spread"
             Masses spread over their support intervals, or the least or greatest probability.
 
@@ -262,7 +278,9 @@ class IntervalDistribution:
         """
         intervals = check_intervals(y)
         if not self._is_single and len(intervals) != len(self):
-            raise ValueError(f"y: expected one interval for each of {len(self)} rows, got {len(intervals)}.")
+            raise ValueError(
+                f"y: expected one interval for each of {len(self)} rows, got {len(intervals)}."
+            )
         table = intervals[np.newaxis] if self._is_single else intervals[:, np.newaxis]
         answer = np.empty(table.shape[:2])
         curves.measure(self._steps, table, check_bound(bound, _CODES), answer)
@@ -276,14 +294,15 @@ class IntervalDistribution:
         q : number, array-like of shape (m,) or (n, m)
             Shares from 0 to 1. With n rows: one share or m shares for all of them, or m for each.
         bound : {"both", "spread", "lower", "upper"}, default="both"
-            An interval that holds the quantile for certain, or the quantile of masses that are spread over their
-            support intervals, or one end of the interval.
+            An interval that holds the quantile for certain, or the quantile of masses that are
+            spread over their support intervals, or one end of the interval.
 
         Returns
         -------
         ndarray
-            Shape of `q`, with n rows (n,) or (n, m); and 2 at the end for both bounds, which are equal where
-            the quantile is determined. Infinite in the mass of unbounded support intervals.
+            Shape of `q`, with n rows (n,) or (n, m); and 2 at the end for both bounds, which are
+            equal where the quantile is determined. Infinite in the mass of unbounded support
+            intervals.
 
         Examples
         --------
@@ -323,17 +342,19 @@ class IntervalDistribution:
         """
         return self.quantile(0.5, bound=bound)
 
-    def mean(self, *, bound: Bounds = "both", within: tuple[float, float] | None = None) -> FloatArray:
+    def mean(
+        self, *, bound: Bounds = "both", within: tuple[float, float] | None = None
+    ) -> FloatArray:
         """The mean, or that of values clipped to a range.
 
         Parameters
         ----------
         bound : {"both", "spread", "lower", "upper"}, default="both"
-            The least and the greatest mean that is possible, or that of masses spread over their support intervals, or
-            one of the bounds.
+            The least and the greatest mean that is possible, or that of masses spread over their
+            support intervals, or one of the bounds.
         within : (low, high), default=None
-            The range; ``(0, t)`` gives the mean survival time restricted to t. Without it the mass of an unbounded
-            support interval makes a bound infinite.
+            The range; ``(0, t)`` gives the mean survival time restricted to t. Without it the mass
+            of an unbounded support interval makes a bound infinite.
 
         Returns
         -------
@@ -352,7 +373,9 @@ class IntervalDistribution:
         """
         check_bound(bound, {"both": 0, **_CODES})
         if bound == "both":
-            return np.stack([self.mean(bound=end, within=within) for end in ("lower", "upper")], axis=-1)
+            return np.stack(
+                [self.mean(bound=end, within=within) for end in ("lower", "upper")], axis=-1
+            )
         low, high = (-np.inf, np.inf) if within is None else check_range(within)
         answer = np.empty(len(self._steps.start))
         curves.average(self._steps, low, high, _CODES[bound], answer)
@@ -366,7 +389,9 @@ class IntervalDistribution:
         values = as_numbers(points, name)
         if np.isnan(values).any():
             n_missing = np.count_nonzero(np.isnan(values))
-            raise ValueError(f"{name}: expected numbers, got NaN or None in {n_missing} of {values.size} values.")
+            raise ValueError(
+                f"{name}: expected numbers, got NaN or None in {n_missing} of {values.size} values."
+            )
         if self._is_single:
             table = values.reshape(1, -1)
         else:

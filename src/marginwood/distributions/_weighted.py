@@ -1,6 +1,7 @@
 """One NPMLE for each of many queries, which weigh the rows of one training set differently.
 
-A forest asks this way: at a query, the weight of a training row is how often it shares a leaf with it.
+A forest asks this way: at a query, the weight of a training row is how often it shares a leaf with
+it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ def sort_rows(intervals: FloatArray) -> SortedEnds:
 
 
 def weighted_turnbull(
-    training: SortedEnds, offsets: IntArray, rows: IntArray, weights: FloatArray, *, tol: float = 1e-3
+    training: SortedEnds,
+    offsets: IntArray,
+    rows: IntArray,
+    weights: FloatArray,
+    *,
+    tol: float = 1e-3,
 ) -> IntervalDistribution:
     """Estimate one distribution for each query.
 
@@ -44,12 +50,14 @@ def weighted_turnbull(
     offsets : ndarray of shape (n_queries + 1,)
         Query i has the entries from ``offsets[i]`` to ``offsets[i + 1]`` of `rows` and `weights`.
     rows : ndarray of shape (n_entries,)
-        Numbers of training rows; one that comes more than once in a query counts with the sum of its weights.
+        Numbers of training rows; one that comes more than once in a query counts with the sum of
+        its weights.
     weights : ndarray of shape (n_entries,)
         Their weights, on any scale: only their proportions within a query matter.
     tol : float, default=1e-3
-        How far the log-likelihood of a query may be from its maximum, its weights scaled so that they add up to the
-        effective number of rows, ``sum(w) ** 2 / sum(w ** 2)``. Un-censored and right-censored rows have a closed form.
+        How far the log-likelihood of a query may be from its maximum, its weights scaled so that
+        they add up to the effective number of rows, ``sum(w) ** 2 / sum(w ** 2)``. Un-censored and
+        right-censored rows have a closed form.
 
     Returns
     -------
@@ -60,20 +68,35 @@ def weighted_turnbull(
     offsets = np.ascontiguousarray(offsets, np.int64)
     weights = np.ascontiguousarray(weights, np.float64)
     n_rows = len(training.intervals)
-    raise_first((rows < 0) | (rows >= n_rows), "rows: not a row of the training set", row=rows.astype(np.float64))
-    raise_first(~(np.isfinite(weights) & (weights >= 0)), "weights: negative, NaN or infinite", weight=weights)
+    raise_first(
+        (rows < 0) | (rows >= n_rows),
+        "rows: not a row of the training set",
+        row=rows.astype(np.float64),
+    )
+    raise_first(
+        ~(np.isfinite(weights) & (weights >= 0)),
+        "weights: negative, NaN or infinite",
+        weight=weights,
+    )
     sorted_number = np.empty(n_rows, np.int32)
     sorted_number[training.rows] = np.arange(n_rows)
     room = make_room(training, max(1, min(int(np.diff(offsets).max()), n_rows)))
     parts = []
     for start, stop in _blocks(offsets):
         entries = slice(offsets[start], offsets[stop])
-        queries = Queries(offsets[start : stop + 1] - offsets[start], sorted_number[rows[entries]], weights[entries])
+        queries = Queries(
+            offsets[start : stop + 1] - offsets[start],
+            sorted_number[rows[entries]],
+            weights[entries],
+        )
         parts.append(_answer(training, queries, tol, room))
     gap = np.concatenate([answers.gap for answers in parts])
     if (gap > tol).any():
         found = f"{np.count_nonzero(gap > tol)} of {len(gap)} queries may be up to {gap.max():.3g}"
-        warn(f"weighted_turnbull: the log-likelihood of {found} below its maximum (tol={tol}).", ConvergenceWarning)
+        warn(
+            f"weighted_turnbull: the log-likelihood of {found} below its maximum (tol={tol}).",
+            ConvergenceWarning,
+        )
     return concatenate([IntervalDistribution._of(*answers[:3]) for answers in parts])
 
 
@@ -85,8 +108,12 @@ def concatenate(parts: Sequence[IntervalDistribution]) -> IntervalDistribution:
     joined._is_single = False
     joined._mass = np.concatenate([part._mass for part in parts])
     joined._steps = Steps(*map(np.concatenate, zip(*steps, strict=True)))._replace(
-        start=np.concatenate([step.start + before for step, before in zip(steps, pooled, strict=True)]),
-        stop=np.concatenate([step.stop + before for step, before in zip(steps, pooled, strict=True)]),
+        start=np.concatenate(
+            [step.start + before for step, before in zip(steps, pooled, strict=True)]
+        ),
+        stop=np.concatenate(
+            [step.stop + before for step, before in zip(steps, pooled, strict=True)]
+        ),
     )
     return joined
 
@@ -106,6 +133,10 @@ def _answer(training: SortedEnds, queries: Queries, tol: float, room: QueryRoom)
     """Answer a block of queries."""
     n_queries = len(queries.offsets) - 1
     most = len(queries.rows) + n_queries
-    answers = Answers(np.empty((most, 2)), np.empty(most), np.empty(n_queries + 1, np.int64), np.empty(n_queries))
+    answers = Answers(
+        np.empty((most, 2)), np.empty(most), np.empty(n_queries + 1, np.int64), np.empty(n_queries)
+    )
     n_found = estimate_queries(training, queries, tol, room, answers)
-    return answers._replace(support=name_points(answers.support[:n_found]), mass=answers.mass[:n_found].copy())
+    return answers._replace(
+        support=name_points(answers.support[:n_found]), mass=answers.mass[:n_found].copy()
+    )

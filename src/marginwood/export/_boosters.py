@@ -1,8 +1,9 @@
 """The trees of XGBoost as node tables, for forms that read those.
 
-XGBoost rounds features to single precision and goes left if they are *less* than a threshold. A node table compares
-doubles by *at most*: the largest double that is rounded to less than the threshold is the same question. XGBoost sends
-the categories that it lists right, a node table left: there the children change places.
+XGBoost rounds features to single precision and goes left if they are *less* than a threshold. A
+node table compares doubles by *at most*: the largest double that is rounded to less than the
+threshold is the same question. XGBoost sends the categories that it lists right, a node table left:
+there the children change places.
 """
 
 from __future__ import annotations
@@ -39,18 +40,25 @@ def read_any_ensemble(model: Any) -> tuple[Fitted, Ensemble]:
         )
     learner = json.loads(bytes(fitted.estimator.booster_.save_raw("json")))["learner"]
     booster = learner["gradient_booster"]
-    if booster["name"] != "gbtree" or any(weight != 1 for weight in booster["model"].get("weight_drop", ())):
+    if booster["name"] != "gbtree" or any(
+        weight != 1 for weight in booster["model"].get("weight_drop", ())
+    ):
         raise ValueError(
             "model: expected trees of XGBoost that are added as they are, got booster='dart', which "
             "weighs them. Train it without; marginwood.save keeps it as it is."
         )
     first = json.loads(learner["learner_model_param"]["base_score"])
     n_categories = count_categories(fitted.categories)
-    trees = [as_table(tree, fitted.own.n_features_in_, n_categories) for tree in booster["model"]["trees"]]
+    trees = [
+        as_table(tree, fitted.own.n_features_in_, n_categories)
+        for tree in booster["model"]["trees"]
+    ]
     return fitted, Ensemble(trees, "sum", float(np.ravel(first)[0]))
 
 
-def as_table(tree: dict[str, Any], n_features: int, n_categories: IntArray | None = None) -> IntervalTree:
+def as_table(
+    tree: dict[str, Any], n_features: int, n_categories: IntArray | None = None
+) -> IntervalTree:
     """A tree of XGBoost as a node table; its costs and numbers of samples are not known there, and 0 here."""
     listed = listed_codes(tree)
     subsets: list[list[int]] = []
@@ -75,11 +83,20 @@ def as_table(tree: dict[str, Any], n_features: int, n_categories: IntArray | Non
             subsets.append(sorted(listed[node]))
         if is_reversed:
             left, right, missing_left = right, left, 1 - missing_left
-        found.append((n_nodes, n_nodes + 1, tree["split_indices"][node], at_most, missing_left, 0.0))
+        found.append(
+            (n_nodes, n_nodes + 1, tree["split_indices"][node], at_most, missing_left, 0.0)
+        )
         waiting += [left, right]
         n_nodes += 2
     nodes = np.zeros(n_nodes, NODE_DTYPE)
-    fields = ("children_left", "children_right", "feature", "threshold", "missing_go_to_left", "value")
+    fields = (
+        "children_left",
+        "children_right",
+        "feature",
+        "threshold",
+        "missing_go_to_left",
+        "value",
+    )
     for name, column in zip(fields, zip(*found, strict=True), strict=True):
         nodes[name] = column
     saw_missing = np.ones(n_features, np.bool_)

@@ -1,8 +1,9 @@
 """Models as dictionaries that JSON can hold, and back.
 
-The content is the plain state that `states` makes, which is also what model files hold. What JSON lacks is written as
-an object with a name under ``__class__``: ``table`` (an array with columns), ``array``, ``tuple``, and ``float`` for a
-number that is not finite. Infinities and NaN are the texts ``inf``, ``-inf`` and ``nan``.
+The content is the plain state that `states` makes, which is also what model files hold. What JSON
+lacks is written as an object with a name under ``__class__``: ``table`` (an array with columns),
+``array``, ``tuple``, and ``float`` for a number that is not finite. Infinities and NaN are the
+texts ``inf``, ``-inf`` and ``nan``.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ __all__ = ["from_dict", "to_dict"]
 FORMAT = 1
 # Types of arrays, and the types that their items may come as.
 ITEM_TYPES: dict[str, tuple[type, ...]] = {"bool": (bool,), "str": (str,)}
-ITEM_TYPES |= dict.fromkeys(["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"], (int,))
-ITEM_TYPES |= dict.fromkeys(["float16", "float32", "float64"], (float, int))  # JSON may have turned 2.0 into 2
+ITEM_TYPES |= dict.fromkeys(
+    ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"], (int,)
+)
+ITEM_TYPES |= dict.fromkeys(
+    ["float16", "float32", "float64"], (float, int)
+)  # JSON may have turned 2.0 into 2
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -34,14 +39,16 @@ def to_dict(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package. Parameters that are objects, such as a ``RandomState``, a function or
-        a splitter of scikit-learn, matter to `fit` only; the dictionary holds their defaults. A pipeline that changes
-        the columns is refused: pass its last step, or write all of it to a file with `marginwood.save`.
+        A fitted estimator of this package. Parameters that are objects, such as a ``RandomState``,
+        a function or a splitter of scikit-learn, matter to `fit` only; the dictionary holds their
+        defaults. A pipeline that changes the columns is refused: pass its last step, or write all
+        of it to a file with `marginwood.save`.
 
     Returns
     -------
     dict
-        ``format``, a whole number, ``version`` of the package, and ``model``: the class and the attributes.
+        ``format``, a whole number, ``version`` of the package, and ``model``: the class and the
+        attributes.
 
     See Also
     --------
@@ -58,7 +65,11 @@ def to_dict(model: Any) -> dict[str, Any]:
     [0.5]
     """
     own = read(model).untransformed("to_dict").own
-    return {"format": FORMAT, "version": __version__, "model": _to_json(encode(own, type(own).__name__))}
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "model": _to_json(encode(own, type(own).__name__)),
+    }
 
 
 def from_dict(state: Any) -> Any:
@@ -84,10 +95,16 @@ def from_dict(state: Any) -> Any:
     to_dict : Makes the dictionary; its example shows both.
     """
     try:
-        if not isinstance(state, dict) or type(state.get("format")) is not int or state["format"] < 1:
+        if (
+            not isinstance(state, dict)
+            or type(state.get("format")) is not int
+            or state["format"] < 1
+        ):
             raise ValueError("expected a dictionary of to_dict, with a format.")
         if state["format"] > FORMAT:
-            raise ValueError(f"it has format {state['format']}, this version reads up to {FORMAT}. Update marginwood.")
+            raise ValueError(
+                f"it has format {state['format']}, this version reads up to {FORMAT}. Update marginwood."
+            )
         return decode_model(_from_json(state["model"]))
     except ImportError:  # XGBoost is not installed
         raise
@@ -105,7 +122,9 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         dtype = "str" if value.dtype.kind == "U" else str(value.dtype)
         if dtype not in ITEM_TYPES:
-            raise TypeError(f"model: expected arrays of numbers, booleans or texts, got one of {dtype}.")
+            raise TypeError(
+                f"model: expected arrays of numbers, booleans or texts, got one of {dtype}."
+            )
         items = value.ravel().tolist()
         if float in ITEM_TYPES[dtype]:
             items = [item if math.isfinite(item) else str(item) for item in items]
@@ -116,7 +135,9 @@ def _to_json(value: Any) -> Any:
         return {CLASS: "tuple", "items": [_to_json(item) for item in value]}
     if isinstance(value, list):
         return [_to_json(item) for item in value]
-    return {key: _to_json(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return (
+        {key: _to_json(item) for key, item in value.items()} if isinstance(value, dict) else value
+    )
 
 
 def _from_json(value: Any) -> Any:
@@ -145,7 +166,11 @@ def _read_array(value: dict[str, Any]) -> npt.NDArray[Any]:
         items = [NOT_FINITE.get(item, item) if isinstance(item, str) else item for item in items]
     if not all(type(item) in types for item in items):
         raise ValueError(f"an item of an array is not of {dtype}.")
-    if types == (int,) and items and not np.iinfo(dtype).min <= min(items) <= max(items) <= np.iinfo(dtype).max:
+    if (
+        types == (int,)
+        and items
+        and not np.iinfo(dtype).min <= min(items) <= max(items) <= np.iinfo(dtype).max
+    ):
         raise ValueError(f"an item of an array is beyond {dtype}.")
     return np.array(items, dtype=dtype).reshape(value["shape"])
 

@@ -21,14 +21,16 @@ COLOURS = np.array([[255.0, 255.0, 255.0], [120.0, 190.0, 230.0]])
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;", "\n": r"\n"})
 
 
-def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2) -> str:
+def export_graphviz(
+    tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2
+) -> str:
     r"""Draw a fitted tree in DOT, which the programs of Graphviz turn into pictures.
 
     Parameters
     ----------
     tree : estimator
-        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
-        ``estimators_``.
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting,
+        one of its ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -61,13 +63,18 @@ def export_graphviz(tree: Any, *, feature_names: Any = None, max_depth: int | No
     check_count("decimals", decimals, 0)
     names = [one_line(name) for name in fitted.feature_names(feature_names)]
     colours = _colours(table.nodes["value"])
-    lines = ['node [shape=box, style="filled, rounded", fontname="Helvetica"];', 'edge [fontname="Helvetica"];']
+    lines = [
+        'node [shape=box, style="filled, rounded", fontname="Helvetica"];',
+        'edge [fontname="Helvetica"];',
+    ]
     for place in places(table, max_depth):
         node = table.nodes[place.idx]
         label = describe_leaf(node, lambda number: show_number(number, decimals))
         if node["children_left"] != LEAF:
             comparison = f"<= {show_number(node['threshold'], decimals)}"
-            label[0] = condition(table, place.idx, names[node["feature"]], comparison, fitted.categories)
+            label[0] = condition(
+                table, place.idx, names[node["feature"]], comparison, fitted.categories
+            )
         text = "..." if place.is_cut else "\n".join(label).translate(ESCAPES)
         lines.append(f'{place.idx} [label="{text}", fillcolor="{colours[place.idx]}"];')
         if place.depth:
@@ -80,4 +87,7 @@ def _colours(values: FloatArray) -> list[str]:
     spread = np.ptp(values)
     share = (values - values.min()) / spread if 0 < spread < np.inf else np.zeros(len(values))
     mixed = COLOURS[0] + share[:, np.newaxis] * (COLOURS[1] - COLOURS[0])
-    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in mixed.round().astype(int).tolist()]
+    return [
+        f"#{red:02x}{green:02x}{blue:02x}"
+        for red, green, blue in mixed.round().astype(int).tolist()
+    ]

@@ -22,14 +22,16 @@ SPECIAL = {
 } | {character: f"\\{character}" for character in "{}$&#_%"}
 
 
-def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2) -> str:
+def export_latex(
+    tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2
+) -> str:
     r"""Draw a fitted tree in TikZ, by LaTeX's package ``forest``.
 
     Parameters
     ----------
     tree : estimator
-        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
-        ``estimators_``.
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting,
+        one of its ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -40,8 +42,8 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
     Returns
     -------
     str
-        A ``forest`` environment, for documents with ``\usepackage{forest}`` and ``\usepackage[T1]{fontenc}``; the
-        class ``standalone`` makes a picture of it.
+        A ``forest`` environment, for documents with ``\usepackage{forest}`` and
+        ``\usepackage[T1]{fontenc}``; the class ``standalone`` makes a picture of it.
 
     Examples
     --------
@@ -80,7 +82,9 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
             label = r"\\".join(describe_leaf(node, number))
         else:
             name = "" if table.codes_of(place.idx) is not None else names[node["feature"]]
-            label = condition(table, place.idx, name, rf"$\le {number(node['threshold'])[1:]}", fitted.categories)
+            label = condition(
+                table, place.idx, name, rf"$\le {number(node['threshold'])[1:]}", fitted.categories
+            )
             label = label if name else names[node["feature"]] + escape(label)
         if place.depth:
             side = "left" if place.is_left else "right"
@@ -92,4 +96,6 @@ def export_latex(tree: Any, *, feature_names: Any = None, max_depth: int | None 
 
 def escape(text: str) -> str:
     """Text that LaTeX prints as it is; characters that cannot be printed become spaces."""
-    return "".join(SPECIAL.get(character, character if character.isprintable() else " ") for character in text)
+    return "".join(
+        SPECIAL.get(character, character if character.isprintable() else " ") for character in text
+    )

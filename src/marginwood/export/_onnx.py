@@ -1,7 +1,8 @@
 """Models in ONNX; needs the extra ``marginwood[onnx]``.
 
-ONNX's operator for trees compares doubles but adds and returns single precision. So it is only asked for the number of
-the leaf that a row comes to, in each tree, and standard operators look the leaves' values up and add them, in doubles.
+ONNX's operator for trees compares doubles but adds and returns single precision. So it is only
+asked for the number of the leaf that a row comes to, in each tree, and standard operators look the
+leaves' values up and add them, in doubles.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ def to_onnx(model: Any) -> Any:
     Parameters
     ----------
     model : estimator
-        A fitted tree, forest or boosting of this package, XGBoost's included, or a linear model. A pipeline that
-        changes the columns is refused: pass its last step, which predicts from the changed ones.
+        A fitted tree, forest or boosting of this package, XGBoost's included, or a linear model. A
+        pipeline that changes the columns is refused: pass its last step, which predicts from the
+        changed ones.
 
     Returns
     -------
     onnx.ModelProto
-        Its input ``X`` holds doubles of shape (n_samples, n_features), NaN for missing values; its output
-        ``prediction`` holds doubles of shape (n_samples,).
+        Its input ``X`` holds doubles of shape (n_samples, n_features), NaN for missing values; its
+        output ``prediction`` holds doubles of shape (n_samples,).
 
     Notes
     -----
-    Predictions are those of the estimator; where many trees are added, a runtime may add in another order, which
-    changes last digits. XGBoost itself adds in single precision. A runtime holds some 20 bytes per row and tree, so
-    pass rows of large data in parts.
+    Predictions are those of the estimator; where many trees are added, a runtime may add in another
+    order, which changes last digits. XGBoost itself adds in single precision. A runtime holds some
+    20 bytes per row and tree, so pass rows of large data in parts.
 
     Examples
     --------
@@ -64,7 +66,10 @@ def to_onnx(model: Any) -> Any:
         raise ImportError(f"to_onnx needs ONNX: {install_hint('onnx')}.") from error
     fitted = read(model, expected=EXPECTED).untransformed("to_onnx").of_numbers("to_onnx")
     if hasattr(fitted.estimator, "coef_"):
-        constants = {"weights": fitted.estimator.coef_, "intercept": np.array(fitted.estimator.intercept_)}
+        constants = {
+            "weights": fitted.estimator.coef_,
+            "intercept": np.array(fitted.estimator.intercept_),
+        }
         nodes = [
             helper.make_node("MatMul", ["X", "weights"], ["sum"]),
             helper.make_node("Add", ["sum", "intercept"], ["prediction"]),
@@ -76,8 +81,14 @@ def to_onnx(model: Any) -> Any:
             name: numpy_helper.from_array(value, name) if name.endswith("_as_tensor") else value
             for name, value in _tree_attributes(ensemble.trees).items()
         }
-        trees = helper.make_node("TreeEnsembleRegressor", ["X"], ["leaf"], domain="ai.onnx.ml", **attributes)
-        nodes = [trees, helper.make_node("Cast", ["leaf"], ["number"], to=TensorProto.INT64), *nodes]
+        trees = helper.make_node(
+            "TreeEnsembleRegressor", ["X"], ["leaf"], domain="ai.onnx.ml", **attributes
+        )
+        nodes = [
+            trees,
+            helper.make_node("Cast", ["leaf"], ["number"], to=TensorProto.INT64),
+            *nodes,
+        ]
     graph = helper.make_graph(
         nodes,
         type(fitted.own).__name__,
@@ -86,7 +97,9 @@ def to_onnx(model: Any) -> Any:
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="marginwood")
+    return helper.make_model(
+        graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="marginwood"
+    )
 
 
 def _tree_attributes(trees: list[IntervalTree]) -> dict[str, Any]:
@@ -97,7 +110,9 @@ def _tree_attributes(trees: list[IntervalTree]) -> dict[str, Any]:
     node_ids = np.concatenate([np.arange(tree.node_count) for tree in trees])
     numbers = np.concatenate([np.arange(tree.n_leaves, dtype=np.float64) for tree in trees])
     if numbers.max() >= MAX_LEAVES:
-        raise ValueError(f"model: to_onnx expected trees of up to {MAX_LEAVES} leaves, got {int(numbers.max()) + 1}.")
+        raise ValueError(
+            f"model: to_onnx expected trees of up to {MAX_LEAVES} leaves, got {int(numbers.max()) + 1}."
+        )
 
     def of_splits(values: npt.NDArray[Any]) -> Any:
         return np.where(is_leaf, 0, values).tolist()
@@ -123,8 +138,15 @@ def _aggregate(ensemble: Ensemble, make_node: Any) -> tuple[dict[str, Any], list
     """Constants and operators from the leaf numbers of every tree to one prediction."""
     trees, aggregation, init = ensemble
     leaf_values = [tree.nodes["value"][tree.children_left == LEAF] for tree in trees]
-    first = np.concatenate([[0], np.cumsum([len(values) for values in leaf_values])[:-1]]).astype(np.int64)
-    constants = {"first": first, "values": np.concatenate(leaf_values), "columns": np.array([1]), "init": init}
+    first = np.concatenate([[0], np.cumsum([len(values) for values in leaf_values])[:-1]]).astype(
+        np.int64
+    )
+    constants = {
+        "first": first,
+        "values": np.concatenate(leaf_values),
+        "columns": np.array([1]),
+        "init": init,
+    }
     nodes = [
         make_node("Add", ["number", "first"], ["place"]),
         make_node("Gather", ["values", "place"], ["value"]),
@@ -132,8 +154,13 @@ def _aggregate(ensemble: Ensemble, make_node: Any) -> tuple[dict[str, Any], list
     summed = "value"
     n_summed = len(trees)
     if aggregation == "median":
-        constants |= {"n_trees": np.array([len(trees)]), "middle": np.array([(len(trees) - 1) // 2, len(trees) // 2])}
-        nodes.append(make_node("TopK", ["value", "n_trees"], ["ascending", "order"], axis=1, largest=0))
+        constants |= {
+            "n_trees": np.array([len(trees)]),
+            "middle": np.array([(len(trees) - 1) // 2, len(trees) // 2]),
+        }
+        nodes.append(
+            make_node("TopK", ["value", "n_trees"], ["ascending", "order"], axis=1, largest=0)
+        )
         nodes.append(make_node("Gather", ["ascending", "middle"], ["middles"], axis=1))
         summed = "middles"
         n_summed = 2

@@ -27,7 +27,8 @@ class Condition(NamedTuple):
     at_most : float, default=inf
         Numbers must not be greater.
     missing : bool, default=True
-        Whether the condition holds for NaN, or for a category that is missing or was not known to training.
+        Whether the condition holds for NaN, or for a category that is missing or was not known to
+        training.
     categories : tuple or None, default=None
         The categories that it holds for; None for numbers.
 
@@ -96,15 +97,16 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
     Parameters
     ----------
     tree : estimator
-        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
-        ``estimators_``.
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting,
+        one of its ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
 
     Returns
     -------
     list of Rule
-        One rule per leaf, with at most one condition per feature. Its text shows six digits; its fields are exact.
+        One rule per leaf, with at most one condition per feature. Its text shows six digits; its
+        fields are exact.
 
     Examples
     --------
@@ -121,10 +123,14 @@ def to_rules(tree: Any, *, feature_names: Any = None) -> list[Rule]:
     """
     fitted, table = read_tree(tree)
     rules = []
-    for idx, conditions in leaf_conditions(table, fitted.feature_names(feature_names), fitted.categories):
+    for idx, conditions in leaf_conditions(
+        table, fitted.feature_names(feature_names), fitted.categories
+    ):
         leaf = table.nodes[idx]
         value, low, high = (float(leaf[field]) for field in ("value", "value_low", "value_high"))
-        rules.append(Rule(tuple(conditions.values()), value, low, high, int(leaf["n_node_samples"])))
+        rules.append(
+            Rule(tuple(conditions.values()), value, low, high, int(leaf["n_node_samples"]))
+        )
     return rules
 
 
@@ -133,8 +139,9 @@ def leaf_conditions(
 ) -> Iterator[tuple[int, dict[int, Condition]]]:
     """Each leaf, from left to right, with a condition for each feature of its path.
 
-    For reading `in_order`, where the first leaf whose conditions hold counts, only turns to the left are conditions: if
-    all leaves to the left of a leaf are out, the turns to the right are taken.
+    For reading `in_order`, where the first leaf whose conditions hold counts, only turns to the
+    left are conditions: if all leaves to the left of a leaf are out, the turns to the right are
+    taken.
     """
     fields = ("feature", "threshold", "missing_go_to_left", "children_left", "children_right")
     nodes = list(zip(*(tree.nodes[field].tolist() for field in fields), strict=True))
@@ -147,25 +154,41 @@ def leaf_conditions(
             continue
         codes = tree.codes_of(idx)
         labels = () if codes is None else tuple(categories[feature])
-        here = conditions.get(feature, Condition(names[feature], categories=None if codes is None else labels))
-        sides = [_narrow(here, threshold, goes_left, bool(missing_goes_left)) for goes_left in (True, False)]
+        here = conditions.get(
+            feature, Condition(names[feature], categories=None if codes is None else labels)
+        )
+        sides = [
+            _narrow(here, threshold, goes_left, bool(missing_goes_left))
+            for goes_left in (True, False)
+        ]
         if codes is not None:
             listed = {labels[code] for code in codes}
-            sides = [_choose(here, listed, goes_left, bool(missing_goes_left)) for goes_left in (True, False)]
+            sides = [
+                _choose(here, listed, goes_left, bool(missing_goes_left))
+                for goes_left in (True, False)
+            ]
         pending.append((right, conditions if in_order else conditions | {feature: sides[1]}))
         pending.append((left, conditions | {feature: sides[0]}))
 
 
-def _choose(condition: Condition, listed: set[Any], goes_left: bool, missing_goes_left: bool) -> Condition:
+def _choose(
+    condition: Condition, listed: set[Any], goes_left: bool, missing_goes_left: bool
+) -> Condition:
     """A condition and that of one side of a split of categories."""
     kept = tuple(label for label in condition.categories or () if (label in listed) == goes_left)
-    return condition._replace(categories=kept, missing=condition.missing and goes_left == missing_goes_left)
+    return condition._replace(
+        categories=kept, missing=condition.missing and goes_left == missing_goes_left
+    )
 
 
-def _narrow(condition: Condition, threshold: float, goes_left: bool, missing_goes_left: bool) -> Condition:
+def _narrow(
+    condition: Condition, threshold: float, goes_left: bool, missing_goes_left: bool
+) -> Condition:
     """A condition and that of one side of a split."""
     missing = condition.missing and goes_left == missing_goes_left
     above = condition.above
     if goes_left:
         return condition._replace(at_most=min(condition.at_most, threshold), missing=missing)
-    return condition._replace(above=threshold if above is None else max(above, threshold), missing=missing)
+    return condition._replace(
+        above=threshold if above is None else max(above, threshold), missing=missing
+    )

@@ -1,8 +1,9 @@
 """Models as the dictionaries that `shap.TreeExplainer` takes, and features as it takes them.
 
-It knows thresholds only. A split of categories becomes thresholds on their codes: one *run* for all consecutive codes
-that go to the same child, and a copy of that child for every run. While the feature is unknown, both children count by
-their weights. The copies of a child share its weight, so the values are those of the split itself.
+It knows thresholds only. A split of categories becomes thresholds on their codes: one *run* for all
+consecutive codes that go to the same child, and a copy of that child for every run. While the
+feature is unknown, both children count by their weights. The copies of a child share its weight, so
+the values are those of the split itself.
 """
 
 from __future__ import annotations
@@ -36,13 +37,14 @@ def to_shap(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : estimator
-        A fitted tree of this package, boosting, or a forest that takes the mean. A pipeline that changes the columns
-        is refused: pass its last step, which predicts from the changed ones.
+        A fitted tree of this package, boosting, or a forest that takes the mean. A pipeline that
+        changes the columns is refused: pass its last step, which predicts from the changed ones.
 
     Returns
     -------
     dict
-        ``trees``, a dictionary of arrays for each, and ``base_offset``, which is added to their sum.
+        ``trees``, a dictionary of arrays for each, and ``base_offset``, which is added to their
+        sum.
 
     See Also
     --------
@@ -50,13 +52,13 @@ def to_shap(model: Any) -> dict[str, Any]:
 
     Notes
     -----
-    With ``explainer = shap.TreeExplainer(to_shap(model))`` the values ``explainer.shap_values(X)`` of a row and
-    ``explainer.expected_value`` add up to the prediction. Everything is in doubles, and NaN goes where the model
-    sends it. X must be an array or a frame of floats.
+    With ``explainer = shap.TreeExplainer(to_shap(model))`` the values ``explainer.shap_values(X)``
+    of a row and ``explainer.expected_value`` add up to the prediction. Everything is in doubles,
+    and NaN goes where the model sends it. X must be an array or a frame of floats.
 
-    With categories, pass ``explainer.shap_values(to_codes(model, X))``. A split of categories becomes thresholds on
-    their codes, and the values are those of the split itself. That takes copies of what follows the split: a model that
-    would grow beyond 1,048,576 nodes is refused.
+    With categories, pass ``explainer.shap_values(to_codes(model, X))``. A split of categories
+    becomes thresholds on their codes, and the values are those of the split itself. That takes
+    copies of what follows the split: a model that would grow beyond 1,048,576 nodes is refused.
 
     Examples
     --------
@@ -150,7 +152,9 @@ class UnfoldedNode(NamedTuple):
 
     node: int
     share: float  # of the node's weight
-    codes: dict[int, tuple[int, int]]  # by feature, the first code that gets here, and the one after the last
+    codes: dict[
+        int, tuple[int, int]
+    ]  # by feature, the first code that gets here, and the one after the last
     runs: list[Run]  # none for the node itself
 
 
@@ -174,7 +178,8 @@ def _unfolded(tree: IntervalTree, max_nodes: int) -> dict[str, Any]:
             places += [place._replace(node=child) for child in (left, right)]
         else:
             runs = place.runs or _runs(tree, place)
-            # Halves of halves: one threshold after the other would make a tree as deep as there are categories.
+            # Halves of halves: one threshold after the other would make a tree as deep as there are
+            # categories.
             lower, higher = runs[: len(runs) // 2], runs[len(runs) // 2 :]
             default = first if any(run.child == missing for run in lower) else first + 1
             threshold = higher[0].low - 0.5 if higher[0].low < higher[0].high else np.inf
@@ -200,7 +205,9 @@ def _runs(tree: IntervalTree, place: UnfoldedNode) -> list[Run]:
     starts = [code for code in range(low, high) if code == low or sides[code] != sides[code - 1]]
     children = [int(sides[start]) for start in starts]
     # A child that no code goes to still counts while the feature is unknown.
-    children += [child for child in (node["children_left"], node["children_right"]) if child not in children]
+    children += [
+        child for child in (node["children_left"], node["children_right"]) if child not in children
+    ]
     starts += [high] * (len(children) - len(starts))
     shares = [place.share / children.count(child) for child in children]
     return [Run(*run) for run in zip(children, starts, [*starts[1:], high], shares, strict=True)]
@@ -211,4 +218,6 @@ def _narrowed(place: UnfoldedNode, runs: list[Run], feature: int) -> UnfoldedNod
     if len(runs) > 1:
         return place._replace(runs=runs)
     (run,) = runs
-    return UnfoldedNode(run.child, run.share, {**place.codes, int(feature): (run.low, run.high)}, [])
+    return UnfoldedNode(
+        run.child, run.share, {**place.codes, int(feature): (run.low, run.high)}, []
+    )

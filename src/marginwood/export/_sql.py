@@ -18,19 +18,21 @@ __all__ = ["to_sql"]
 def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -> str:
     """Turn a fitted tree, forest, boosting or linear model into an SQL expression that predicts.
 
-    A tree is one ``CASE`` with a branch per leaf, in an order that lets each branch do with few conditions. It is flat:
-    the depth of the tree does not matter. Missing features are NULL, and categories are literals of their labels.
+    A tree is one ``CASE`` with a branch per leaf, in an order that lets each branch do with few
+    conditions. It is flat: the depth of the tree does not matter. Missing features are NULL, and
+    categories are literals of their labels.
 
     Parameters
     ----------
     model : estimator
-        A fitted tree of this package, boosting, XGBoost's included, a forest that takes the mean, or a linear model. A
-        pipeline that changes the columns is refused: pass its last step, which predicts from the changed ones.
+        A fitted tree of this package, boosting, XGBoost's included, a forest that takes the mean,
+        or a linear model. A pipeline that changes the columns is refused: pass its last step, which
+        predicts from the changed ones.
     feature_names : sequence of str, default=None
         Names of the columns; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     table : str, default=None
-        Name of the table to put before the names of columns. SQLite takes a quoted name that no column has for a text,
-        and compares with that, unless the table is named.
+        Name of the table to put before the names of columns. SQLite takes a quoted name that no
+        column has for a text, and compares with that, unless the table is named.
 
     Returns
     -------
@@ -39,12 +41,14 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
 
     Notes
     -----
-    Databases that read and add doubles as IEEE 754 says, such as SQLite and DuckDB, give the same predictions, bit for
-    bit; those of XGBoost are added in single precision by itself, and those of a linear model in another order. All
-    numbers have an exponent: standard SQL reads ``1.5`` as a decimal and ``1.5e0`` as a double. PostgreSQL reads both
-    as decimals, so its sums may differ in the last bits. SQLite before 3.43 may miss the last bit of numbers below
-    1e-280. It takes up to some 950 trees, and paths that turn left at up to some 950 features. The time per row grows
-    with the number of leaves. A NaN in a column, which databases take for a large number, has to become NULL.
+    Databases that read and add doubles as IEEE 754 says, such as SQLite and DuckDB, give the same
+    predictions, bit for bit; those of XGBoost are added in single precision by itself, and those of
+    a linear model in another order. All numbers have an exponent: standard SQL reads ``1.5`` as a
+    decimal and ``1.5e0`` as a double. PostgreSQL reads both as decimals, so its sums may differ in
+    the last bits. SQLite before 3.43 may miss the last bit of numbers below 1e-280. It takes up to
+    some 950 trees, and paths that turn left at up to some 950 features. The time per row grows with
+    the number of leaves. A NaN in a column, which databases take for a large number, has to become
+    NULL.
 
     Examples
     --------
@@ -60,10 +64,14 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
     fitted = read(model, expected=EXPECTED).untransformed("to_sql")
     names = fitted.feature_names(feature_names)
     if len(set(names)) < len(names) or any("\0" in name for name in names):
-        raise ValueError("feature_names: expected names of columns, all different and without NUL characters.")
+        raise ValueError(
+            "feature_names: expected names of columns, all different and without NUL characters."
+        )
     if table is not None and (not isinstance(table, str) or not table or "\0" in table):
         raise ValueError(f"table: expected the name of a table, or None, got {table!r}.")
-    columns = [_quote(name) if table is None else f"{_quote(table)}.{_quote(name)}" for name in names]
+    columns = [
+        _quote(name) if table is None else f"{_quote(table)}.{_quote(name)}" for name in names
+    ]
     if hasattr(fitted.estimator, "coef_"):
         return _weighted_sum(fitted.estimator, columns)
     _, ensemble = read_any_ensemble(model)
@@ -90,7 +98,9 @@ def _case(tree: IntervalTree, columns: list[str], categories: Any) -> str:
     branches = []
     for idx, conditions in leaves:
         held = [
-            _predicate(condition) if condition.categories is None else _membership(condition, categories[feature])
+            _predicate(condition)
+            if condition.categories is None
+            else _membership(condition, categories[feature])
             for feature, condition in conditions.items()
         ]
         branches.append(f"  WHEN {' AND '.join(held)} THEN {_number(values[idx])}\n")
@@ -133,8 +143,8 @@ def _predicate(condition: Condition) -> str:
 def _number(value: float) -> str:
     """A literal that is read as this very double.
 
-    The shortest text may lie close to the middle of two doubles, where readers that round twice, as SQLite's, go wrong.
-    Without an exponent it would be a decimal to many: 0.1 + 0.2 is 0.3 then.
+    The shortest text may lie close to the middle of two doubles, where readers that round twice, as
+    SQLite's, go wrong. Without an exponent it would be a decimal to many: 0.1 + 0.2 is 0.3 then.
     """
     if not math.isfinite(value):
         return "NULL" if math.isnan(value) else "9e999" if value > 0 else "-9e999"

@@ -13,14 +13,16 @@ from marginwood._support.text import one_line
 __all__ = ["export_text"]
 
 
-def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2) -> str:
+def export_text(
+    tree: Any, *, feature_names: Any = None, max_depth: int | None = None, decimals: int = 2
+) -> str:
     """Draw a fitted tree as text.
 
     Parameters
     ----------
     tree : estimator
-        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
-        ``estimators_``.
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting,
+        one of its ``estimators_``.
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -31,8 +33,8 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     Returns
     -------
     str
-        One line per split side; a leaf shows its value, the interval of equally good values, its number of
-        samples and its cost.
+        One line per split side; a leaf shows its value, the interval of equally good values, its
+        number of samples and its cost.
 
     Examples
     --------
@@ -52,9 +54,13 @@ def export_text(tree: Any, *, feature_names: Any = None, max_depth: int | None =
     for place in places(table, max_depth):
         if place.depth:
             parent = table.nodes[place.parent]
-            comparison = f"{'<=' if place.is_left else '>'} {show_number(parent['threshold'], decimals)}"
+            comparison = (
+                f"{'<=' if place.is_left else '>'} {show_number(parent['threshold'], decimals)}"
+            )
             name = names[parent["feature"]]
-            rule = condition(table, place.parent, name, comparison, fitted.categories, is_left=place.is_left)
+            rule = condition(
+                table, place.parent, name, comparison, fitted.categories, is_left=place.is_left
+            )
             lines.append(f"{'|   ' * (place.depth - 1)}|-- {rule}{missing_note(table, place)}")
         node = table.nodes[place.idx]
         if place.is_cut:

@@ -13,7 +13,13 @@ from scipy.integrate import trapezoid
 from marginwood._support.arrays import as_numbers, raise_first
 from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.intervals import BoolArray, FloatArray
-from marginwood.metrics._probabilities import check_target, evaluate, interval_probability, limit_range, make_rows
+from marginwood.metrics._probabilities import (
+    check_target,
+    evaluate,
+    interval_probability,
+    limit_range,
+    make_rows,
+)
 
 __all__ = ["integrated_interval_brier_score", "interval_brier_score"]
 
@@ -25,40 +31,43 @@ def interval_brier_score(
 ) -> float | FloatArray:
     """Mean squared error of the predicted probabilities that the target exceeds each of the given times.
 
-    The probability ``1 - cdf(t)`` is compared with the status of the row: 0 if t is at least `upper`, 1 if t is at most
-    `lower` and less than `upper`. In between, the status is not known; then it is the probability by `reference` that
-    the value is greater than t, given that it is in the interval.
+    The probability ``1 - cdf(t)`` is compared with the status of the row: 0 if t is at least
+    `upper`, 1 if t is at most `lower` and less than `upper`. In between, the status is not known;
+    then it is the probability by `reference` that the value is greater than t, given that it is in
+    the interval.
 
     Parameters
     ----------
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
-        ``cdf(t)`` like those of scipy.stats.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an
+        object with ``cdf(t)`` like those of scipy.stats.
     times : float or array-like of shape (m,)
         Values of the target, in survival analysis times.
     reference : object, default=None
-        One distribution for all rows, such as ``turnbull(y_train)`` of :func:`~marginwood.distributions.turnbull`, or
-        one per row. None takes ``turnbull(y_true)``. A row is left out at times inside of its interval if the reference
-        has no mass there.
+        One distribution for all rows, such as ``turnbull(y_train)`` of
+        :func:`~marginwood.distributions.turnbull`, or one per row. None takes ``turnbull(y_true)``.
+        A row is left out at times inside of its interval if the reference has no mass there.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
     Returns
     -------
     float or ndarray of shape (m,)
-        A score per time. 0 is best, and 1/4 is what a probability of one half gets on rows of known status.
+        A score per time. 0 is best, and 1/4 is what a probability of one half gets on rows of known
+        status.
 
     Notes
     -----
-    One reference for all rows knows nothing about features. Where it stands for many rows, curves that are closer to
-    it than the truth score better: under heavy right-censoring flat curves win. Simulated with 61 % of the rows
-    right-censored, the integrated score of the true curves was 0.044, that of curves with half the effect and a spread
-    to match 0.041. Then compare models by :func:`interval_crps` (0.177 and 0.245) or, if they have densities, by
+    One reference for all rows knows nothing about features. Where it stands for many rows, curves
+    that are closer to it than the truth score better: under heavy right-censoring flat curves win.
+    Simulated with 61 % of the rows right-censored, the integrated score of the true curves was
+    0.044, that of curves with half the effect and a spread to match 0.041. Then compare models by
+    :func:`interval_crps` (0.177 and 0.245) or, if they have densities, by
     :func:`interval_log_loss` (0.57 and 0.72). A `reference` may have one distribution per row, too. The scored curves
-    themselves rank these two rightly, but prefer curves that are too sure: with 0.85 of the spread 0.0234, the true
-    ones 0.0237.
+    themselves rank these two rightly, but prefer curves that are too sure: with 0.85 of the spread
+    0.0234, the true ones 0.0237.
 
     Examples
     --------
@@ -71,29 +80,39 @@ def interval_brier_score(
     intervals, weight = check_target(y_true, sample_weight)
     values = as_numbers(times, "times")
     if values.ndim > 1 or not values.size:
-        raise ValueError(f"times: expected a number or shape (m,) with m >= 1, got shape {values.shape}.")
-    raise_first(~np.isfinite(np.atleast_1d(values)), "times: NaN or infinite", times=np.atleast_1d(values))
+        raise ValueError(
+            f"times: expected a number or shape (m,) with m >= 1, got shape {values.shape}."
+        )
+    raise_first(
+        ~np.isfinite(np.atleast_1d(values)), "times: NaN or infinite", times=np.atleast_1d(values)
+    )
     scores = _brier_scores(intervals, distribution, np.atleast_1d(values), reference, weight)
     return scores if values.ndim else float(scores[0])
 
 
 def integrated_interval_brier_score(
-    y_true: Any, distribution: Any, times: Any = None, *, reference: Any = None, sample_weight: Any = None
+    y_true: Any,
+    distribution: Any,
+    times: Any = None,
+    *,
+    reference: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     """Mean of :func:`interval_brier_score` over a range of times, by the trapezoidal rule.
 
-    For un-censored rows it is :func:`interval_crps` within the same span, divided by its length, up to the error of
-    the rule.
+    For un-censored rows it is :func:`interval_crps` within the same span, divided by its length, up
+    to the error of the rule.
 
     Parameters
     ----------
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
-        ``cdf(t)`` like those of scipy.stats.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an
+        object with ``cdf(t)`` like those of scipy.stats.
     times : array-like of shape (m,), default=None
-        At least two rising times. None takes 101 evenly spaced ones, from the least to the greatest limit of `y_true`.
+        At least two rising times. None takes 101 evenly spaced ones, from the least to the greatest
+        limit of `y_true`.
     reference : object, default=None
         One distribution for all rows, see :func:`interval_brier_score`.
     sample_weight : array-like of shape (n,) or number, default=None
@@ -106,7 +125,8 @@ def integrated_interval_brier_score(
 
     Notes
     -----
-    Under heavy right-censoring it prefers flat curves to the true ones, see :func:`interval_brier_score`.
+    Under heavy right-censoring it prefers flat curves to the true ones, see
+    :func:`interval_brier_score`.
 
     Examples
     --------
@@ -124,13 +144,21 @@ def integrated_interval_brier_score(
         if grid.ndim != 1 or len(grid) < 2:
             raise ValueError(f"times: expected shape (m,) with m >= 2, got shape {grid.shape}.")
         raise_first(~np.isfinite(grid), "times: NaN or infinite", times=grid)
-        raise_first(np.diff(grid, prepend=-np.inf) <= 0, "times: not greater than the one before", times=grid)
+        raise_first(
+            np.diff(grid, prepend=-np.inf) <= 0,
+            "times: not greater than the one before",
+            times=grid,
+        )
     scores = _brier_scores(intervals, distribution, grid, reference, weight)
     return float(trapezoid(scores, grid) / (grid[-1] - grid[0]))
 
 
 def _brier_scores(
-    intervals: FloatArray, distribution: Any, times: FloatArray, reference: Any, weight: FloatArray | None
+    intervals: FloatArray,
+    distribution: Any,
+    times: FloatArray,
+    reference: Any,
+    weight: FloatArray | None,
 ) -> FloatArray:
     """Return a score per time."""
     predicted = make_rows(distribution, len(intervals))
@@ -152,7 +180,9 @@ def _brier_scores(
     return scores
 
 
-def _status(intervals: FloatArray, time: float, reference: Any, mass: FloatArray) -> tuple[FloatArray, BoolArray]:
+def _status(
+    intervals: FloatArray, time: float, reference: Any, mass: FloatArray
+) -> tuple[FloatArray, BoolArray]:
     """Return the probability that each row is greater than a time, and whether it has any; `mass` is the intervals'."""
     lower, upper = intervals.T
     is_inside = (lower < time) & (time < upper)

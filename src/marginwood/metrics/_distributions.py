@@ -2,12 +2,13 @@
 
 A *distribution* here means one distribution of a number per row. It is an
 :class:`~marginwood.distributions.IntervalDistribution`, whose masses are spread evenly over their support intervals, or
-any object like the frozen distributions of scipy.stats, for example ``norm(loc=prediction, scale=spread)`` with arrays:
-its ``cdf(t)`` takes an array of one value per row and returns the probabilities ``P(Y <= t)``, one per row. The log
-loss of un-censored rows needs ``pdf(t)`` too, and the CRPS ``sf(t)``, ``ppf(q)`` and ``isf(q)``.
+any object like the frozen distributions of scipy.stats, for example ``norm(loc=prediction,
+scale=spread)`` with arrays: its ``cdf(t)`` takes an array of one value per row and returns the
+probabilities ``P(Y <= t)``, one per row. The log loss of un-censored rows needs ``pdf(t)`` too, and
+the CRPS ``sf(t)``, ``ppf(q)`` and ``isf(q)``.
 
-The probability of an interval is that of more than `lower` and at most `upper`; where both are equal, that of this
-value. For distributions with a density sides make no difference.
+The probability of an interval is that of more than `lower` and at most `upper`; where both are
+equal, that of this value. For distributions with a density sides make no difference.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Coverage(NamedTuple):
     meet_rate: float
 
 
-def interval_log_loss(y_true: Any, distribution: Any, *, floor: float = EPSILON, sample_weight: Any = None) -> float:
+def interval_log_loss(
+    y_true: Any, distribution: Any, *, floor: float = EPSILON, sample_weight: Any = None
+) -> float:
     """Mean negative logarithm of the probability that the distributions give to the intervals.
 
     Parameters
@@ -66,11 +69,11 @@ def interval_log_loss(y_true: Any, distribution: Any, *, floor: float = EPSILON,
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
-        ``cdf(t)`` and ``pdf(t)`` like those of scipy.stats.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an
+        object with ``cdf(t)`` and ``pdf(t)`` like those of scipy.stats.
     floor : float, default=2.2e-16
-        Probabilities and densities below this count as this: a row that was thought impossible costs 36, not
-        infinity. With 0 the loss may be infinite.
+        Probabilities and densities below this count as this: a row that was thought impossible
+        costs 36, not infinity. With 0 the loss may be infinite.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -81,10 +84,11 @@ def interval_log_loss(y_true: Any, distribution: Any, *, floor: float = EPSILON,
 
     Notes
     -----
-    An un-censored row counts with the density of its value, which has the unit of one over the target: if the target's
-    numbers are very large, lower `floor`. An IntervalDistribution has no density, and an un-censored row counts with
-    the mass of the support point at its value. Such points lie where training rows did, so most un-censored rows cost
-    the floor: use :func:`interval_crps` to compare such distributions on un-censored rows.
+    An un-censored row counts with the density of its value, which has the unit of one over the
+    target: if the target's numbers are very large, lower `floor`. An IntervalDistribution has no
+    density, and an un-censored row counts with the mass of the support point at its value. Such
+    points lie where training rows did, so most un-censored rows cost the floor: use
+    :func:`interval_crps` to compare such distributions on un-censored rows.
 
     Examples
     --------
@@ -106,23 +110,28 @@ def interval_log_loss(y_true: Any, distribution: Any, *, floor: float = EPSILON,
 
 
 def interval_crps(
-    y_true: Any, distribution: Any, *, span: tuple[float, float] = (-np.inf, np.inf), sample_weight: Any = None
+    y_true: Any,
+    distribution: Any,
+    *,
+    span: tuple[float, float] = (-np.inf, np.inf),
+    sample_weight: Any = None,
 ) -> float:
     """Continuous ranked probability score (CRPS) of distributions against intervals.
 
-    The integral of ``F**2`` up to `lower`, plus that of ``(1 - F)**2`` from `upper` on: the score of the true value is
-    at least this. For un-censored rows it is the CRPS, and for distributions of one point each the mean absolute error.
+    The integral of ``F**2`` up to `lower`, plus that of ``(1 - F)**2`` from `upper` on: the score
+    of the true value is at least this. For un-censored rows it is the CRPS, and for distributions
+    of one point each the mean absolute error.
 
     Parameters
     ----------
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
-        ``cdf(t)``, ``sf(t)``, ``ppf(q)`` and ``isf(q)`` like those of scipy.stats.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an
+        object with ``cdf(t)``, ``sf(t)``, ``ppf(q)`` and ``isf(q)`` like those of scipy.stats.
     span : (float, float), default=(-inf, inf)
-        Integrate between these two values only. Estimates from censored rows often leave mass beyond all
-        finite values; then the score is infinite unless the span ends before.
+        Integrate between these two values only. Estimates from censored rows often leave mass
+        beyond all finite values; then the score is infinite unless the span ends before.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -138,10 +147,11 @@ def interval_crps(
 
     Notes
     -----
-    A right-censored row costs nothing beyond its limit, an event costs something at all later values. So under heavy
-    right-censoring curves that are a little early score best. Simulated with 61 % of the rows right-censored and normal
-    errors of spread 0.7, the score of the true curves was 0.1773, that of curves that are 0.1 too early 0.1749. The
-    expected :func:`interval_log_loss` is least for the true curves, if censoring says nothing about the value itself.
+    A right-censored row costs nothing beyond its limit, an event costs something at all later
+    values. So under heavy right-censoring curves that are a little early score best. Simulated with
+    61 % of the rows right-censored and normal errors of spread 0.7, the score of the true curves
+    was 0.1773, that of curves that are 0.1 too early 0.1749. The expected :func:`interval_log_loss`
+    is least for the true curves, if censoring says nothing about the value itself.
 
     Examples
     --------
@@ -158,20 +168,23 @@ def interval_crps(
     return float(np.average(crps, weights=weight))
 
 
-def d_calibration(y_true: Any, distribution: Any, *, n_bins: int = 10, sample_weight: Any = None) -> DCalibration:
+def d_calibration(
+    y_true: Any, distribution: Any, *, n_bins: int = 10, sample_weight: Any = None
+) -> DCalibration:
     """Test whether the predicted probabilities are spread as they should be (D-calibration).
 
-    If the distributions are right, ``cdf(y)`` of the true values is uniform on [0, 1]. A row whose value is only known
-    to lie in an interval spreads its mass evenly from ``cdf(lower)`` to ``cdf(upper)``; so does an un-censored row over
-    a step at its value. The masses of `n_bins` equal bins are compared with equal ones by a chi-squared test.
+    If the distributions are right, ``cdf(y)`` of the true values is uniform on [0, 1]. A row whose
+    value is only known to lie in an interval spreads its mass evenly from ``cdf(lower)`` to
+    ``cdf(upper)``; so does an un-censored row over a step at its value. The masses of `n_bins`
+    equal bins are compared with equal ones by a chi-squared test.
 
     Parameters
     ----------
     y_true : array-like
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     distribution : object
-        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an object with
-        ``cdf(t)`` like those of scipy.stats.
+        One distribution per row: an :class:`~marginwood.distributions.IntervalDistribution`, or an
+        object with ``cdf(t)`` like those of scipy.stats.
     n_bins : int, default=10
         Number of bins, at least 2.
     sample_weight : array-like of shape (n,) or number, default=None
@@ -182,8 +195,8 @@ def d_calibration(y_true: Any, distribution: Any, *, n_bins: int = 10, sample_we
     statistic : float
         The statistic of the test, with ``n_bins - 1`` degrees of freedom.
     p_value : float
-        Small if the distributions are not calibrated. Rows that spread their mass make the test cautious: the more are
-        censored, the less it finds.
+        Small if the distributions are not calibrated. Rows that spread their mass make the test
+        cautious: the more are censored, the less it finds.
     bin_masses : ndarray of shape (n_bins,)
         Mass of each bin, from probability 0 to 1; they add up to the number of rows.
 
@@ -209,11 +222,14 @@ def d_calibration(y_true: Any, distribution: Any, *, n_bins: int = 10, sample_we
     return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), masses)
 
 
-def interval_coverage(y_true: Any, y_pred: Any, *, closed: Any = "both", sample_weight: Any = None) -> Coverage:
+def interval_coverage(
+    y_true: Any, y_pred: Any, *, closed: Any = "both", sample_weight: Any = None
+) -> Coverage:
     """Shares of the intervals that predicted ranges contain, and that they meet.
 
-    The share of ranges that hold the true value is not known where it is censored, but it lies between these two. A
-    value on an end that does not belong to an interval, or to a range, is outside of it.
+    The share of ranges that hold the true value is not known where it is censored, but it lies
+    between these two. A value on an end that does not belong to an interval, or to a range, is
+    outside of it.
 
     Parameters
     ----------
@@ -222,8 +238,8 @@ def interval_coverage(y_true: Any, y_pred: Any, *, closed: Any = "both", sample_
     y_pred : array-like of shape (n, 2)
         Predicted ranges; their ends may be infinite.
     closed : {"both", "left", "right", "neither"} or array-like of shape (n,), default="both"
-        Which ends of the ranges belong to them: both, as in those of `predict_interval`. Intervals of pandas have their
-        own.
+        Which ends of the ranges belong to them: both, as in those of `predict_interval`. Intervals
+        of pandas have their own.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -259,5 +275,7 @@ def interval_coverage(y_true: Any, y_pred: Any, *, closed: Any = "both", sample_
 def _check_span(span: Any) -> tuple[float, float]:
     ends = as_numbers(span, "span")
     if ends.shape != (2,) or not ends[0] < ends[1]:
-        raise ValueError(f"span: expected a pair of numbers (low, high) with low < high, got {span!r}.")
+        raise ValueError(
+            f"span: expected a pair of numbers (low, high) with low < high, got {span!r}."
+        )
     return float(ends[0]), float(ends[1])

@@ -1,7 +1,8 @@
 """Metrics of predictions against intervals.
 
-The *error* of a prediction is its distance to the interval: 0 anywhere inside, and on both ends, whichever of them
-belong to it. For un-censored targets every metric here is the usual one of that name.
+The *error* of a prediction is its distance to the interval: 0 anywhere inside, and on both ends,
+whichever of them belong to it. For un-censored targets every metric here is the usual one of that
+name.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ def interval_hinge_loss(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -116,10 +118,16 @@ def interval_hinge_loss(
 
 
 def mean_hinge_loss(
-    intervals: FloatArray, prediction: FloatArray, weight: FloatArray | None, loss: Loss, margin: float = 0.0
+    intervals: FloatArray,
+    prediction: FloatArray,
+    weight: FloatArray | None,
+    loss: Loss,
+    margin: float = 0.0,
 ) -> float:
     """The same of checked arguments."""
-    mean = float(np.average(hinge_loss(intervals, prediction, loss=loss, margin=margin), weights=weight))
+    mean = float(
+        np.average(hinge_loss(intervals, prediction, loss=loss, margin=margin), weights=weight)
+    )
     if loss == "squared_hinge" and mean < SMALLEST_NORMAL:
         distance = hinge_loss(intervals, prediction, loss="linear_hinge", margin=margin)
         if np.average(distance, weights=weight) > 0:
@@ -187,11 +195,14 @@ def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     """
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
     is_outside = _lie_outside(intervals, prediction)
-    # The score has no unit, so limits are brought near 1, where their squares neither vanish nor overflow;
-    # a prediction that is 2^500 times as large stays below 2^501, whose square is finite, too.
+    # The score has no unit, so limits are brought near 1, where their squares neither vanish nor
+    # overflow; a prediction that is 2^500 times as large stays below 2^501, whose square is finite,
+    # too.
     exponent = max(_exponent(intervals[np.isfinite(intervals)]), _exponent(prediction) - 500)
     scaled = np.ldexp(intervals, -exponent)
-    error = np.average(hinge_loss(scaled, np.ldexp(prediction, -exponent)) * is_outside, weights=weight)
+    error = np.average(
+        hinge_loss(scaled, np.ldexp(prediction, -exponent)) * is_outside, weights=weight
+    )
     if error == 0:
         return 1.0
     best = optimal_constant(scaled, sample_weight=weight)
@@ -215,7 +226,9 @@ def _lie_outside(intervals: FloatArray, prediction: FloatArray) -> BoolArray:
     return gaps(prediction, prediction + distance) > 0
 
 
-def _check_arguments(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+def _check_arguments(
+    y_true: Any, y_pred: Any, sample_weight: Any
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Return checked intervals, predictions and weights, one of each per row."""
     intervals = check_intervals(y_true, name="y_true")
     prediction = as_numbers(y_pred, "y_pred")

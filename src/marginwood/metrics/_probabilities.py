@@ -24,7 +24,8 @@ __all__ = [
     "probability_range",
 ]
 
-# Probabilities are sums of many numbers: one that differs from 0 or 1 by less than this does not differ.
+# Probabilities are sums of many numbers: one that differs from 0 or 1 by less than this does not
+# differ.
 ROUNDING = 1e-9
 # Of the integrals over quantiles, in the unit of the target relative to the largest row's.
 TOLERANCE = 1e-10
@@ -70,11 +71,15 @@ def make_rows(distribution: Any, n_rows: int, *, name: str = "distribution") -> 
     except TypeError:  # a single one has no length
         return distribution.shifted(np.zeros(n_rows))
     if n_found != n_rows:
-        raise ValueError(f"{name}: expected {n_rows} rows, one for each row of y_true; got {n_found}.")
+        raise ValueError(
+            f"{name}: expected {n_rows} rows, one for each row of y_true; got {n_found}."
+        )
     return distribution
 
 
-def evaluate(distribution: Any, method: str, values: FloatArray, *, name: str = "distribution") -> FloatArray:
+def evaluate(
+    distribution: Any, method: str, values: FloatArray, *, name: str = "distribution"
+) -> FloatArray:
     """Call a method with one value per row, and return one number per row."""
     function = getattr(distribution, method, None)
     if not callable(function):
@@ -116,7 +121,9 @@ def probability_range(
     return np.where(lower == -np.inf, 0.0, begin), end
 
 
-def interval_probability(distribution: Any, intervals: FloatArray, *, name: str = "distribution") -> FloatArray:
+def interval_probability(
+    distribution: Any, intervals: FloatArray, *, name: str = "distribution"
+) -> FloatArray:
     """Return the probability of each interval."""
     if isinstance(distribution, IntervalDistribution):
         return distribution.probability(intervals)
@@ -126,12 +133,16 @@ def interval_probability(distribution: Any, intervals: FloatArray, *, name: str 
         # Beyond the median, differences of what is left above have the smaller rounding error.
         lower, upper = half_open(intervals).T
         above_begin = evaluate(distribution, "sf", _finite(lower), name=name)
-        above_end = np.where(upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper), name=name))
+        above_end = np.where(
+            upper == np.inf, 0.0, evaluate(distribution, "sf", _finite(upper), name=name)
+        )
         probability = np.where(begin > 0.5, above_begin - above_end, probability)
     return np.maximum(probability, 0.0)
 
 
-def crps_of_steps(distribution: IntervalDistribution, intervals: FloatArray, low: float, high: float) -> FloatArray:
+def crps_of_steps(
+    distribution: IntervalDistribution, intervals: FloatArray, low: float, high: float
+) -> FloatArray:
     """Return the CRPS of each row between two values, exactly, with masses spread over their support intervals."""
     crps = np.empty(len(intervals))
     for start in range(0, len(intervals), N_ROWS):
@@ -148,16 +159,25 @@ def crps_of_steps(distribution: IntervalDistribution, intervals: FloatArray, low
         )
     advice = " The CRPS of such a row is infinite: pass span=(low, high) to integrate between two values only."
     lower, upper = intervals.T
-    raise_first(np.isinf(crps), "distribution: mass beyond all finite values", advice, lower=lower, upper=upper)
+    raise_first(
+        np.isinf(crps),
+        "distribution: mass beyond all finite values",
+        advice,
+        lower=lower,
+        upper=upper,
+    )
     return crps
 
 
-def crps_of_quantiles(distribution: Any, intervals: FloatArray, low: float, high: float) -> FloatArray:
+def crps_of_quantiles(
+    distribution: Any, intervals: FloatArray, low: float, high: float
+) -> FloatArray:
     """Return the CRPS of each row between two values, for a distribution with a density.
 
-    The integral of the squared cdf up to b is that of ``2 p (b - quantile(p))`` over probabilities p from 0 to
-    ``cdf(b)``: a bounded range, whatever the unit. That from a to b is over probabilities from ``cdf(a)`` on, plus
-    ``cdf(a)**2 (b - a)``. The other side is its mirror image.
+    The integral of the squared cdf up to b is that of ``2 p (b - quantile(p))`` over probabilities
+    p from 0 to ``cdf(b)``: a bounded range, whatever the unit. That from a to b is over
+    probabilities from ``cdf(a)`` on, plus ``cdf(a)**2 (b - a)``. The other side is its mirror
+    image.
     """
     lower, upper = np.minimum(intervals[:, 0], high), np.maximum(intervals[:, 1], low)
     left = _tail_integral(distribution, LOWER_TAIL, UPPER_TAIL, low, lower, 1.0)
@@ -196,7 +216,14 @@ def _tail_integral(
 
     with np.errstate(over="ignore", invalid="ignore"):  # of what diverges, which is refused below
         integral, _, info = quad_vec(
-            integrand, 0.0, 1.0, epsabs=0.0, epsrel=TOLERANCE, norm="max", limit=N_SUBINTERVALS, full_output=True
+            integrand,
+            0.0,
+            1.0,
+            epsabs=0.0,
+            epsrel=TOLERANCE,
+            norm="max",
+            limit=N_SUBINTERVALS,
+            full_output=True,
         )
     if not info.success or not np.all(np.isfinite(integral)):
         raise ValueError(

@@ -1,13 +1,14 @@
 """How well predictions order rows, and how well one constant added to all of them can correct their errors.
 
-Two rows can be *compared* if one interval ends before the other begins: then it is known which value is less. An
-interval begins right after its lower end, so that ends may touch: a row whose value is 3 lies before a row that is
-right-censored at 3, and (1, 3) before (3, 5). But (1, 3) holds the value 3, and two equal values have no order.
+Two rows can be *compared* if one interval ends before the other begins: then it is known which
+value is less. An interval begins right after its lower end, so that ends may touch: a row whose
+value is 3 lies before a row that is right-censored at 3, and (1, 3) before (3, 5). But (1, 3) holds
+the value 3, and two equal values have no order.
 
-The *residual limits* of a row are ``lower - prediction`` and ``upper - prediction``. With a constant c added to its
-prediction, a row is a *false positive* if c is below the first and a *false negative* if c is above the second. These
-are the words of changepoint detection, where the prediction is a penalty: too low a penalty finds changes that are not
-there.
+The *residual limits* of a row are ``lower - prediction`` and ``upper - prediction``. With a
+constant c added to its prediction, a row is a *false positive* if c is below the first and a *false
+negative* if c is above the second. These are the words of changepoint detection, where the
+prediction is a penalty: too low a penalty finds changes that are not there.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ class _ResidualLimits(NamedTuple):
 def interval_concordance_index(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Share of the pairs of rows that the predictions order as the intervals do.
 
-    A pair counts if one interval ends before the other begins: (1, 3) before (3, 5), and a value of 3 before what is
-    right-censored at 3, but not (1, 3) before a value of 3, which it may be. A pair with equal predictions is one half
-    right. For right-censored targets this is Harrell's concordance index, with predicted times in place of risks: a
-    later row should have a greater prediction.
+    A pair counts if one interval ends before the other begins: (1, 3) before (3, 5), and a value of
+    3 before what is right-censored at 3, but not (1, 3) before a value of 3, which it may be. A
+    pair with equal predictions is one half right. For right-censored targets this is Harrell's
+    concordance index, with predicted times in place of risks: a later row should have a greater
+    prediction.
 
     Parameters
     ----------
@@ -107,13 +109,15 @@ def interval_concordance_index(y_true: Any, y_pred: Any, *, sample_weight: Any =
     return float((concordant + tied / 2) / comparable)
 
 
-def target_interval_roc(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> TargetIntervalROC:
+def target_interval_roc(
+    y_true: Any, y_pred: Any, *, sample_weight: Any = None
+) -> TargetIntervalROC:
     """Rates of false positives and true positives for every constant that can be added to the predictions.
 
-    With the constant c, a row is a false positive if its prediction is too low, ``prediction + c < lower``, and a
-    false negative if it is too high, ``prediction + c > upper``. The rates are shares of the rows with a lower limit,
-    and of those with an upper limit. This is the ROC curve of changepoint detection, where the prediction is a
-    logarithmic penalty.
+    With the constant c, a row is a false positive if its prediction is too low, ``prediction + c <
+    lower``, and a false negative if it is too high, ``prediction + c > upper``. The rates are
+    shares of the rows with a lower limit, and of those with an upper limit. This is the ROC curve
+    of changepoint detection, where the prediction is a logarithmic penalty.
 
     Parameters
     ----------
@@ -131,8 +135,8 @@ def target_interval_roc(y_true: Any, y_pred: Any, *, sample_weight: Any = None) 
     tpr : ndarray of shape (m,)
         Rates of true positives, one minus that of false negatives, from 0 to 1.
     thresholds : ndarray of shape (m,)
-        Falling constants, the first of which is inf. The rates at k hold for all constants between ``thresholds[k]``
-        and ``thresholds[k + 1]``.
+        Falling constants, the first of which is inf. The rates at k hold for all constants between
+        ``thresholds[k]`` and ``thresholds[k + 1]``.
 
     Raises
     ------
@@ -161,9 +165,9 @@ def target_interval_roc(y_true: Any, y_pred: Any, *, sample_weight: Any = None) 
 def target_interval_auc(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Area under the curve of :func:`target_interval_roc`.
 
-    It is the probability that ``upper - prediction`` of a random row with an upper limit is greater than
-    ``lower - prediction`` of a random row with a lower limit, and one half if they are equal. Adding a constant to all
-    predictions makes no difference.
+    It is the probability that ``upper - prediction`` of a random row with an upper limit is greater
+    than ``lower - prediction`` of a random row with a lower limit, and one half if they are equal.
+    Adding a constant to all predictions makes no difference.
 
     Parameters
     ----------
@@ -177,8 +181,8 @@ def target_interval_auc(y_true: Any, y_pred: Any, *, sample_weight: Any = None) 
     Returns
     -------
     float
-        1 is best: with some constant added, all predictions are inside their intervals, and not on an end. Un-censored
-        rows have no inside: if all are predicted exactly, the area is one half.
+        1 is best: with some constant added, all predictions are inside their intervals, and not on
+        an end. Un-censored rows have no inside: if all are predicted exactly, the area is one half.
 
     Raises
     ------
@@ -193,15 +197,18 @@ def target_interval_auc(y_true: Any, y_pred: Any, *, sample_weight: Any = None) 
     """
     limits = _two_sided_limits(y_true, y_pred, sample_weight)
     greater = np.cumsum(limits.upper_weight) - limits.upper_weight / 2
-    return float(limits.lower_weight @ greater / limits.lower_weight.sum() / limits.upper_weight.sum())
+    return float(
+        limits.lower_weight @ greater / limits.lower_weight.sum() / limits.upper_weight.sum()
+    )
 
 
 def target_interval_aum(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """Area under the minimum of false positives and false negatives, over all constants added to the predictions.
 
-    The integral of ``min(FP(c), FN(c))``, where FP and FN are the shares of the rows that are false positives and false
-    negatives with the constant c, see :func:`target_interval_roc`. Times the number of rows, it is the AUM of
-    `Hillman and Hocking (2023) <https://www.jmlr.org/papers/v24/21-0751.html>`_.
+    The integral of ``min(FP(c), FN(c))``, where FP and FN are the shares of the rows that are false
+    positives and false negatives with the constant c, see :func:`target_interval_roc`. Times the
+    number of rows, it is the AUM of `Hillman and Hocking (2023)
+    <https://www.jmlr.org/papers/v24/21-0751.html>`_.
 
     Parameters
     ----------
@@ -215,25 +222,32 @@ def target_interval_aum(y_true: Any, y_pred: Any, *, sample_weight: Any = None) 
     Returns
     -------
     float
-        0 is best: with some constant added, all predictions are in their intervals. It has the unit of the target.
+        0 is best: with some constant added, all predictions are in their intervals. It has the unit
+        of the target.
 
     Examples
     --------
-    Constants between 2 and 3 make row 0 a false negative and row 1 a false positive: each is half of the rows.
+    Constants between 2 and 3 make row 0 a false negative and row 1 a false positive: each is half
+    of the rows.
 
     >>> from marginwood.metrics import target_interval_aum
     >>> target_interval_aum([(1, 2), (4, float("inf"))], [0.0, 1.0])
     0.5
     """
-    values, lower_weight, upper_weight, total_weight = _residual_limits(y_true, y_pred, sample_weight)
+    values, lower_weight, upper_weight, total_weight = _residual_limits(
+        y_true, y_pred, sample_weight
+    )
     false_positive = np.cumsum(lower_weight)[:-1]
     false_negative = np.cumsum(upper_weight[::-1])[::-1][1:]
-    # Halves: the distance of two large numbers may overflow. The area cannot, because min(FP, FN) is at most one half.
+    # Halves: the distance of two large numbers may overflow. The area cannot, because min(FP, FN)
+    # is at most one half.
     half_width = values[:-1] / 2 - values[1:] / 2
     return float(2 * np.minimum(false_positive, false_negative) / total_weight @ half_width)
 
 
-def _counted_rows(y_true: Any, y_pred: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _counted_rows(
+    y_true: Any, y_pred: Any, sample_weight: Any
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return intervals, predictions and weights of the rows of positive weight; the heaviest weighs 1."""
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
     if weight is None:

@@ -1,7 +1,7 @@
 """Scorers by name, for the ``scoring`` arguments of scikit-learn and of this package; greater is better.
 
-Those of distributions ask the estimator for ``predict_distribution(X)``. The one of the CRPS integrates from the least
-to the greatest limit of the rows that it scores.
+Those of distributions ask the estimator for ``predict_distribution(X)``. The one of the CRPS
+integrates from the least to the greatest limit of the rows that it scores.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from marginwood.metrics._points import (
     interval_mean_squared_error,
 )
 from marginwood.metrics._probabilities import check_target, limit_range
-from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc, target_interval_aum
+from marginwood.metrics._ranking import (
+    interval_concordance_index,
+    target_interval_auc,
+    target_interval_aum,
+)
 
 __all__ = ["SCORERS", "AverageLoss", "average_loss_of", "get_scorer"]
 
@@ -57,15 +61,23 @@ def _predict_distribution(estimator: Any, X: Any) -> Any:
     return estimator.predict_distribution(X)
 
 
-def interval_crps_between_limits(y_true: Any, distribution: Any, *, sample_weight: Any = None) -> float:
+def interval_crps_between_limits(
+    y_true: Any, distribution: Any, *, sample_weight: Any = None
+) -> float:
     """The CRPS from the least to the greatest limit of the target: finite also if some mass lies beyond."""
     intervals, weight = check_target(y_true, sample_weight)
-    return interval_crps(intervals, distribution, span=limit_range(intervals, weight), sample_weight=weight)
+    return interval_crps(
+        intervals, distribution, span=limit_range(intervals, weight), sample_weight=weight
+    )
 
 
 SCORERS: dict[str, Metric] = {
-    "neg_interval_mean_squared_error": make_scorer(interval_mean_squared_error, greater_is_better=False),
-    "neg_interval_mean_absolute_error": make_scorer(interval_mean_absolute_error, greater_is_better=False),
+    "neg_interval_mean_squared_error": make_scorer(
+        interval_mean_squared_error, greater_is_better=False
+    ),
+    "neg_interval_mean_absolute_error": make_scorer(
+        interval_mean_absolute_error, greater_is_better=False
+    ),
     "interval_accuracy": make_scorer(interval_accuracy),
     "interval_d2": make_scorer(interval_d2_score),
     "interval_concordance_index": make_scorer(interval_concordance_index),
@@ -80,8 +92,8 @@ SCORERS: dict[str, Metric] = {
 class AverageLoss(NamedTuple):
     """A score that is ``best`` minus the weighted mean of one loss per row.
 
-    The loss of a row is the distance of its prediction to its interval, that distance squared, or 1 for a
-    prediction outside of the interval (a miss).
+    The loss of a row is the distance of its prediction to its interval, that distance squared, or 1
+    for a prediction outside of the interval (a miss).
     """
 
     best: float
@@ -124,13 +136,17 @@ def get_scorer(scoring: str | Metric) -> Metric:
 def average_loss_of(scorer: Any) -> AverageLoss | None:
     """Return which loss per row a scorer averages, or None for one that is not known to average any.
 
-    A scorer is recognised by what it computes: one that a user made of the same metric, or that was pickled or
-    copied, averages the same loss.
+    A scorer is recognised by what it computes: one that a user made of the same metric, or that was
+    pickled or copied, averages the same loss.
     """
-    # scikit-learn keeps these attributes private. Where one is missing or holds something else, the answer is None.
+    # scikit-learn keeps these attributes private. Where one is missing or holds something else, the
+    # answer is None.
     if type(scorer) is not type(SCORERS["interval_accuracy"]):
         return None
-    if getattr(scorer, "_kwargs", None) != {} or getattr(scorer, "_response_method", None) != "predict":
+    if (
+        getattr(scorer, "_kwargs", None) != {}
+        or getattr(scorer, "_response_method", None) != "predict"
+    ):
         return None
     score_func = getattr(scorer, "_score_func", None)
     sign = getattr(scorer, "_sign", None)

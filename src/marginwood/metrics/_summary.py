@@ -26,8 +26,9 @@ OF_DISTRIBUTIONS: dict[str, Callable[..., float]] = {
     "integrated Brier score": integrated_interval_brier_score,
     "D-calibration p-value": lambda y, distribution: d_calibration(y, distribution).p_value,
 }
-# Steps give an exact value no probability, unless it was seen in training; the estimate for these rows has a step at
-# each of them. And an exact value is missed whatever constant is added to its prediction.
+# Steps give an exact value no probability, unless it was seen in training; the estimate for these
+# rows has a step at each of them. And an exact value is missed whatever constant is added to its
+# prediction.
 OF_INTERVALS = ("log loss", "target-interval AUC")
 
 
@@ -47,14 +48,21 @@ def summarise(y: FloatArray, prediction: FloatArray, distribution: Any = None) -
     if distribution is not None:
         informative = np.isfinite(y).any(axis=1)
         estimate = turnbull(y[informative]).shifted(np.zeros(len(y)))
-        scores += [_compute(name, metric, y, distribution, estimate) for name, metric in OF_DISTRIBUTIONS.items()]
+        scores += [
+            _compute(name, metric, y, distribution, estimate)
+            for name, metric in OF_DISTRIBUTIONS.items()
+        ]
     return scores
 
 
-def _compute(name: str, metric: Callable[..., float], y: FloatArray, ours: Any, theirs: Any) -> Score:
+def _compute(
+    name: str, metric: Callable[..., float], y: FloatArray, ours: Any, theirs: Any
+) -> Score:
     n_exact = np.count_nonzero(y[:, 0] == y[:, 1])
     if name in OF_INTERVALS and n_exact:
-        return Score(name, None, None, f"y_true: expected no exact values, got {n_exact} in {len(y)} rows.")
+        return Score(
+            name, None, None, f"y_true: expected no exact values, got {n_exact} in {len(y)} rows."
+        )
     try:
         return Score(name, metric(y, ours), metric(y, theirs))
     except ValueError as error:  # data that a score cannot rank or compare

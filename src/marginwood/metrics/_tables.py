@@ -55,7 +55,8 @@ class ErrorTable(NamedTuple):
         Returns
         -------
         dict of list
-            ``group``, ``n``, each score and ``constant_`` score, and ``d2``, which is NaN but for all rows.
+            ``group``, ``n``, each score and ``constant_`` score, and ``d2``, which is NaN but for
+            all rows.
 
         Examples
         --------
@@ -73,7 +74,10 @@ class ErrorTable(NamedTuple):
         heading = "".join(f"{HEADINGS[name]:>12}{'constant':>12}" for name in METRICS)
         lines = [f"{'':14}{'rows':>9}{heading}{'D2':>9}"]
         for k, group in enumerate(self.groups):
-            cells = "".join(f"{self.scores[name][k]:12.4g}{self.constant_scores[name][k]:12.4g}" for name in METRICS)
+            cells = "".join(
+                f"{self.scores[name][k]:12.4g}{self.constant_scores[name][k]:12.4g}"
+                for name in METRICS
+            )
             d2 = f"{self.d2:9.3f}" if k == 0 else ""
             lines.append(f"{group:14}{self.n_rows[k]:9d}{cells}{d2}")
         return "\n".join(lines)
@@ -85,8 +89,8 @@ def error_table(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Error
     Parameters
     ----------
     y_true : array-like
-        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts. One at least needs a finite
-        limit.
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts. One at
+        least needs a finite limit.
     y_pred : array-like of shape (n,)
         Predictions.
     sample_weight : array-like of shape (n,) or number, default=None
@@ -95,8 +99,9 @@ def error_table(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Error
     Returns
     -------
     ErrorTable
-        A row for all and one for each kind of censoring that occurs, with the number of rows, the mean squared and
-        absolute error, and the share of predictions inside of the interval; D2 for all.
+        A row for all and one for each kind of censoring that occurs, with the number of rows, the
+        mean squared and absolute error, and the share of predictions inside of the interval; D2 for
+        all.
 
     Examples
     --------
@@ -115,7 +120,9 @@ def error_table(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Error
         prediction = prediction[counted]
         weight = weight[counted]
     if not np.isfinite(intervals).any():
-        raise ValueError("y_true: no row of positive weight has a finite limit, so there are no errors to tabulate.")
+        raise ValueError(
+            "y_true: no row of positive weight has a finite limit, so there are no errors to tabulate."
+        )
     kinds = censoring_kind(intervals)
     members = {"all": np.ones(len(kinds), np.bool_)}
     members |= {kind: kinds == kind for kind in CENSORING_KINDS if (kinds == kind).any()}
@@ -125,7 +132,11 @@ def error_table(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Error
         return {
             name: np.array(
                 [
-                    metric(intervals[rows], values[rows], sample_weight=None if weight is None else weight[rows])
+                    metric(
+                        intervals[rows],
+                        values[rows],
+                        sample_weight=None if weight is None else weight[rows],
+                    )
                     for rows in members.values()
                 ]
             )

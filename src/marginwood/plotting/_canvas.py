@@ -53,7 +53,9 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(f"marginwood.plotting needs matplotlib: {install_hint('plot')}.") from error
+        raise ImportError(
+            f"marginwood.plotting needs matplotlib: {install_hint('plot')}."
+        ) from error
     return plt
 
 

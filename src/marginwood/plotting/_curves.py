@@ -86,13 +86,25 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     ax.step(t, greatest, label="Kaplan-Meier" if is_kaplan_meier else "Turnbull", **style)
     if np.any(least < greatest):
         ax.fill_between(
-            t, least, greatest, step="post", color=INTERVAL, alpha=0.35, linewidth=0, label="not determined"
+            t,
+            least,
+            greatest,
+            step="post",
+            color=INTERVAL,
+            alpha=0.35,
+            linewidth=0,
+            label="not determined",
         )
         if not is_kaplan_meier:
             ax.step(t, least, **style)
     if is_kaplan_meier and is_censored.any():
         times = np.unique(lower[is_censored])
-        marks = {"marker": "|", "markersize": 8, "linestyle": "none", "rasterized": len(times) > MOST_VECTORS}
+        marks = {
+            "marker": "|",
+            "markersize": 8,
+            "linestyle": "none",
+            "rasterized": len(times) > MOST_VECTORS,
+        }
         ax.plot(times, estimate.sf(times, bound="upper"), color=SECOND, label="censored", **marks)
     _frame(ax, t, name_target(y), "probability of more")
     ax.legend(frameon=False)
@@ -118,8 +130,8 @@ def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> A
     Parameters
     ----------
     model : estimator
-        A fitted estimator with ``predict_survival_function``, as a forest or a `DistributionalIntervalRegressor`; or a
-        pipeline or a search that ends in one.
+        A fitted estimator with ``predict_survival_function``, as a forest or a
+        `DistributionalIntervalRegressor`; or a pipeline or a search that ends in one.
     X : array-like of shape (n_samples, n_features)
         The rows, as the model takes them.
     times : array-like of shape (m,), default=None
@@ -155,7 +167,12 @@ def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> A
         for curve, color in zip(curves, LINES, strict=False):
             ax.plot(grid, curve, color=color, linewidth=1.8)
     else:
-        thin = {"color": FAINT, "linewidth": 0.7, "alpha": 0.6, "rasterized": len(curves) > MOST_VECTORS}
+        thin = {
+            "color": FAINT,
+            "linewidth": 0.7,
+            "alpha": 0.6,
+            "rasterized": len(curves) > MOST_VECTORS,
+        }
         ax.plot(grid, curves.T, **thin)
         ax.plot([], [], color=FAINT, linewidth=0.7, label=f"{len(curves)} rows")
         ax.plot(grid, curves.mean(axis=0), color=SECOND, linewidth=2.2, label="their mean")
@@ -224,7 +241,9 @@ def _spread_times(fitted: Fitted, X: Any) -> FloatArray:
     return (np.geomspace if is_log else np.linspace)(low, known.max(), N_TIMES)
 
 
-def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *, y: Any = None, ax: Any = None) -> Any:
+def plot_quantiles(
+    model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *, y: Any = None, ax: Any = None
+) -> Any:
     """Draw how predicted quantiles depend on a feature, as a band.
 
     At each of up to 40 values, the feature is set to it in up to 100 rows of X, and the quantiles that the model
@@ -234,14 +253,15 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     Parameters
     ----------
     model : estimator
-        A fitted estimator with ``predict_quantile``, as a forest or a `DistributionalIntervalRegressor`; or a pipeline
-        or a search that ends in one.
+        A fitted estimator with ``predict_quantile``, as a forest or a
+        `DistributionalIntervalRegressor`; or a pipeline or a search that ends in one.
     X : array-like of shape (n_samples, n_features)
         Rows, as the model takes them.
     feature : int or str
         Number or name of a column of X that holds numbers.
     q : sequence of float, default=(0.1, 0.5, 0.9)
-        Shares from 0 to 1. The least and the greatest bound a band, and so on inwards; one in the middle is a line.
+        Shares from 0 to 1. The least and the greatest bound a band, and so on inwards; one in the
+        middle is a line.
     y : array-like, default=None
         Intervals of the rows, to be drawn under the band. The name of a series, or what those of two columns share, is
         that of the axis.
@@ -284,7 +304,9 @@ def plot_quantiles(model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *
     if y is not None:
         intervals = check_intervals(y)
         if len(intervals) != len(column):
-            raise ValueError(f"X, y: expected the same number of rows, got {len(column)} in X, {len(intervals)} in y.")
+            raise ValueError(
+                f"X, y: expected the same number of rows, got {len(column)} in X, {len(intervals)} in y."
+            )
         plot_intervals(intervals[known], x=column[known], ax=ax)
     is_finite = np.isfinite(lines)
     finite = np.where(is_finite, lines, np.nan)
@@ -330,10 +352,14 @@ def _column(X: Any, place: int, name: str) -> FloatArray:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
         advice = "plot_partial_dependence draws bars for such values"
-        raise ValueError(f"feature: expected a column of numbers, got {name!r}; {advice}.") from None
+        raise ValueError(
+            f"feature: expected a column of numbers, got {name!r}; {advice}."
+        ) from None
 
 
-def _quantile_lines(fitted: Fitted, X: Any, place: int, grid: FloatArray, levels: FloatArray) -> FloatArray:
+def _quantile_lines(
+    fitted: Fitted, X: Any, place: int, grid: FloatArray, levels: FloatArray
+) -> FloatArray:
     """The median over rows of each quantile, at every value of a feature: one line per level."""
     rows = np.unique(np.linspace(0, len(X) - 1, MOST_ROWS).round().astype(np.int64))
     repeated = np.tile(rows, len(grid))

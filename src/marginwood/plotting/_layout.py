@@ -1,7 +1,8 @@
 """Where the nodes of a drawn tree lie.
 
-The root is on the left, and every level of the tree is a column. The *ends* of the drawing are its leaves and the
-splits that a depth cuts off; each has a row to itself, and a split lies midway between its children.
+The root is on the left, and every level of the tree is a column. The *ends* of the drawing are its
+leaves and the splits that a depth cuts off; each has a row to itself, and a split lies midway
+between its children.
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ from marginwood.plotting._canvas import INTERVAL, SECOND, as_table, column_names
 __all__ = ["plot_importances", "plot_leaderboard", "plot_partial_dependence"]
 
 
-def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, ax: Any = None) -> Any:
+def plot_importances(
+    model: Any, *, feature_names: Any = None, n_top: int = 20, ax: Any = None
+) -> Any:
     """Draw the most important features as bars.
 
     For a forest a line spans the importances in the trees, from their 10 % to their 90 % quantile.
@@ -27,8 +29,8 @@ def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, 
     Parameters
     ----------
     model : estimator
-        A fitted tree, forest or boosting, anything of this package with ``feature_importances_``, or a pipeline that
-        ends in one.
+        A fitted tree, forest or boosting, anything of this package with ``feature_importances_``,
+        or a pipeline that ends in one.
     feature_names : sequence of str, default=None
         Names of the features; by default those that the model saw, or ``x[0]``, ``x[1]``, ...
     n_top : int, default=20
@@ -65,7 +67,14 @@ def plot_importances(model: Any, *, feature_names: Any = None, n_top: int = 20, 
     if ensemble is not None and ensemble.aggregation != "sum":
         in_trees = np.array([tree.compute_feature_importances()[top] for tree in ensemble.trees])
         low, high = np.quantile(in_trees, [0.1, 0.9], axis=0)
-        ax.hlines(places, low, high, color=SECOND, linewidth=1.6, label=f"10 % to 90 % of {len(in_trees)} trees")
+        ax.hlines(
+            places,
+            low,
+            high,
+            color=SECOND,
+            linewidth=1.6,
+            label=f"10 % to 90 % of {len(in_trees)} trees",
+        )
         ax.legend(frameon=False, loc="lower right")
     ax.set_yticks(places, [shorten(names[idx]) for idx in top], parse_math=False)
     ax.set(xlim=(0, None), ylim=(len(top) - 0.5, -0.5), xlabel="share of the decrease of the cost")
@@ -79,8 +88,8 @@ def plot_leaderboard(model: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     model : IntervalSuperLearner or DistributionalSuperLearner
-        A fitted super learner, or a pipeline that ends in one. That of distributions is drawn with log losses. From a
-        `TransformedIntervalRegressor` pass its ``regressor_``.
+        A fitted super learner, or a pipeline that ends in one. That of distributions is drawn with
+        log losses. From a `TransformedIntervalRegressor` pass its ``regressor_``.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -117,32 +126,47 @@ def plot_leaderboard(model: Any, *, ax: Any = None) -> Any:
     ax.barh(places, weights, height=0.7, color=INTERVAL)
     for place, weight, score in zip(places, weights, scores, strict=True):
         text = "not finished in time" if np.isnan(score) else f"{what} {score:.4g}"
-        ax.annotate(text, (weight, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small")
+        ax.annotate(
+            text,
+            (weight, place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
     ax.set_yticks(places, [shorten(name) for name in names], parse_math=False)
-    ax.set(xlim=(0, 1.25 * max(weights)), ylim=(len(places) - 0.5, -0.5), xlabel="weight in the mixture")
+    ax.set(
+        xlim=(0, 1.25 * max(weights)),
+        ylim=(len(places) - 0.5, -0.5),
+        xlabel="weight in the mixture",
+    )
     ax.tick_params(axis="y", length=0)
     return ax
 
 
-def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None, **options: Any) -> Any:
+def plot_partial_dependence(
+    model: Any, X: Any, features: Any, *, ax: Any = None, **options: Any
+) -> Any:
     """Draw how predictions depend on one or two features, by scikit-learn's ``PartialDependenceDisplay``.
 
-    That takes neither integers nor polars frames nor missing values: here the first two are turned into what it takes,
-    and rows in which a drawn feature is missing or infinite are left out. A drawn feature that is not of numbers is
-    drawn as bars, one per value.
+    That takes neither integers nor polars frames nor missing values: here the first two are turned
+    into what it takes, and rows in which a drawn feature is missing or infinite are left out. A
+    drawn feature that is not of numbers is drawn as bars, one per value.
 
     Parameters
     ----------
     model : estimator
         A fitted model or pipeline.
     X : array-like of shape (n_samples, n_features)
-        Rows to average over, as the model takes them: for a pipeline, a frame may have columns of text.
+        Rows to average over, as the model takes them: for a pipeline, a frame may have columns of
+        text.
     features : list of int, str or pairs of these
         Features by number or name; a pair makes a map of both.
     ax : matplotlib axes or array of them, default=None
         Where to draw; by default a new figure.
     **options : dict
-        Further arguments of ``PartialDependenceDisplay.from_estimator``, as ``kind="both"`` or ``grid_resolution``.
+        Further arguments of ``PartialDependenceDisplay.from_estimator``, as ``kind="both"`` or
+        ``grid_resolution``.
 
     Returns
     -------
@@ -179,7 +203,9 @@ def plot_partial_dependence(model: Any, X: Any, features: Any, *, ax: Any = None
         options.setdefault("categorical_features", [names[place] for place in of_words])
     if ax is None:
         ax = make_axes(None, figsize=(4.2 * min(len(features), options.get("n_cols", 3)), 3.4))
-    with warnings.catch_warnings():  # where predictions are constant, scikit-learn asks for an axis of no length
+    with (
+        warnings.catch_warnings()
+    ):  # where predictions are constant, scikit-learn asks for an axis of no length
         warnings.filterwarnings("ignore", "Attempting to set identical low and high")
         display = PartialDependenceDisplay.from_estimator(model, X, features, ax=ax, **options)
     for axes in filter(None, display.axes_.flat):

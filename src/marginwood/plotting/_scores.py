@@ -46,11 +46,23 @@ def plot_roc(y: Any, prediction: Any, *, sample_weight: Any = None, ax: Any = No
     ax = make_axes(ax, figsize=(4.8, 4.6))
     ax.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, linestyle="--")
     ax.plot(fpr, tpr, color=SECOND, linewidth=2.0, label=f"AUC {auc:.3f}")
-    # Rates hold down to the next constant: with 0 a row counts as wrong only strictly outside of its interval.
+    # Rates hold down to the next constant: with 0 a row counts as wrong only strictly outside of
+    # its interval.
     lower_wrong, upper_right = _rates_at_zero(fpr, tpr, thresholds)
-    ax.plot(lower_wrong, upper_right, "o", color=PREDICTION, markersize=7, label="predictions as they are", zorder=3)
+    ax.plot(
+        lower_wrong,
+        upper_right,
+        "o",
+        color=PREDICTION,
+        markersize=7,
+        label="predictions as they are",
+        zorder=3,
+    )
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    ax.set(xlabel="false positives (prediction below the interval)", ylabel="true positives (not above the interval)")
+    ax.set(
+        xlabel="false positives (prediction below the interval)",
+        ylabel="true positives (not above the interval)",
+    )
     ax.legend(frameon=False, loc="lower right")
     return ax
 
@@ -62,19 +74,22 @@ def _rates_at_zero(fpr: Any, tpr: Any, thresholds: Any) -> tuple[float, float]:
     return fpr[n_greater - 1], tpr[n_at_least - 1]
 
 
-def plot_calibration(y: Any, distribution: Any, *, n_bins: int = 10, sample_weight: Any = None, ax: Any = None) -> Any:
+def plot_calibration(
+    y: Any, distribution: Any, *, n_bins: int = 10, sample_weight: Any = None, ax: Any = None
+) -> Any:
     """Draw how the targets are spread over the probabilities that were predicted for them (D-calibration).
 
-    If the distributions are right, every bin holds the same share. More at both ends than in the middle: they are too
-    narrow. More on the left: the targets are less than predicted. See :func:`~marginwood.metrics.d_calibration`, whose
-    p-value is in the legend.
+    If the distributions are right, every bin holds the same share. More at both ends than in the
+    middle: they are too narrow. More on the left: the targets are less than predicted. See
+    :func:`~marginwood.metrics.d_calibration`, whose p-value is in the legend.
 
     Parameters
     ----------
     y : array-like
         Intervals in any form that `fit` accepts.
     distribution : object
-        One distribution per row, as ``model.predict_distribution(X)`` gives them, or like those of scipy.stats.
+        One distribution per row, as ``model.predict_distribution(X)`` gives them, or like those of
+        scipy.stats.
     n_bins : int, default=10
         Number of bins, at least 2.
     sample_weight : array-like of shape (n_samples,) or number, default=None
@@ -103,7 +118,11 @@ def plot_calibration(y: Any, distribution: Any, *, n_bins: int = 10, sample_weig
     label = f"targets (p-value {result.p_value:.2g})"
     ax.bar(edges, shares, 0.92 / n_bins, align="edge", color=INTERVAL, label=label)
     ax.axhline(1 / n_bins, color=PREDICTION, linewidth=1.6, linestyle="--", label="calibrated")
-    ax.set(xlim=(0, 1), xlabel="predicted probability of at most the target", ylabel="share of the targets")
+    ax.set(
+        xlim=(0, 1),
+        xlabel="predicted probability of at most the target",
+        ylabel="share of the targets",
+    )
     ax.margins(y=0.25)
     ax.legend(frameon=False, ncols=2, loc="upper right")
     return ax

@@ -31,11 +31,13 @@ MOST_HINGES = 200
 ARROW_SIZE = 30.0  # points; the arrow is half as long
 
 
-def plot_intervals(y: Any, prediction: Any = None, *, ranges: Any = None, x: Any = None, ax: Any = None) -> Any:
+def plot_intervals(
+    y: Any, prediction: Any = None, *, ranges: Any = None, x: Any = None, ax: Any = None
+) -> Any:
     """Draw targets as bars, with predictions and predicted ranges over them.
 
-    A bar runs from the lower to the upper end of an interval. An open end is an arrow at the other end, an exact
-    value a dot. Rows ``(-inf, inf)`` have no place; the legend counts them.
+    A bar runs from the lower to the upper end of an interval. An open end is an arrow at the other
+    end, an exact value a dot. Rows ``(-inf, inf)`` have no place; the legend counts them.
 
     Parameters
     ----------
@@ -44,10 +46,11 @@ def plot_intervals(y: Any, prediction: Any = None, *, ranges: Any = None, x: Any
     prediction : array-like of shape (n_samples,), default=None
         Predictions.
     ranges : array-like of shape (n_samples, 2), default=None
-        Predicted ranges, such as `ConformalIntervalRegressor.predict_interval` gives. Infinite ones run to the edge.
+        Predicted ranges, such as `ConformalIntervalRegressor.predict_interval` gives. Infinite ones
+        run to the edge.
     x : array-like of shape (n_samples,), default=None
-        A feature to draw against. By default rows are sorted, by prediction if there is one and else by the middle of
-        the interval.
+        A feature to draw against. By default rows are sorted, by prediction if there is one and
+        else by the middle of the interval.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -65,11 +68,15 @@ def plot_intervals(y: Any, prediction: Any = None, *, ranges: Any = None, x: Any
     """
     pyplot()
     intervals = check_intervals(y)
-    predicted = None if prediction is None else _check_numbers("prediction", prediction, len(intervals))
+    predicted = (
+        None if prediction is None else _check_numbers("prediction", prediction, len(intervals))
+    )
     spans = None if ranges is None else _check_ranges(ranges, len(intervals))
     middle = centres(intervals)
     if x is None:
-        keys, name = (middle, "middle of the interval") if predicted is None else (predicted, "prediction")
+        keys, name = (
+            (middle, "middle of the interval") if predicted is None else (predicted, "prediction")
+        )
         place = np.empty(len(intervals))
         place[np.lexsort((middle, keys))] = np.arange(len(intervals))
     else:
@@ -91,7 +98,9 @@ def plot_intervals(y: Any, prediction: Any = None, *, ranges: Any = None, x: Any
 def _check_numbers(name: str, values: Any, n_rows: int) -> FloatArray:
     numbers = as_numbers(values, name)
     if numbers.shape != (n_rows,):
-        raise ValueError(f"{name}: expected shape ({n_rows},), one number per row of y; got shape {numbers.shape}.")
+        raise ValueError(
+            f"{name}: expected shape ({n_rows},), one number per row of y; got shape {numbers.shape}."
+        )
     raise_first(~np.isfinite(numbers), f"{name}: NaN or infinite", "", **{name: numbers})
     return numbers
 
@@ -132,7 +141,15 @@ def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
     for end in (lower, upper):
         ax.plot(x[is_bar], end[is_bar], marker="_", markersize=min(6.0, 4.3 * width), **marks)
     arrow = np.array([(-0.12, 0), (0.12, 0), (0, 0), (0, 1), (-0.14, 0.76), (0, 1), (0.14, 0.76)])
-    codes = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.LINETO]
+    codes = [
+        Path.MOVETO,
+        Path.LINETO,
+        Path.MOVETO,
+        Path.LINETO,
+        Path.MOVETO,
+        Path.LINETO,
+        Path.LINETO,
+    ]
     for direction, start, is_open in ((1, lower, np.isinf(upper)), (-1, upper, np.isinf(lower))):
         rows = is_open & np.isfinite(start)
         marker = Path(arrow * [1, direction], codes)
@@ -148,19 +165,31 @@ def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
     if np.isinf(intervals).any():
         centred = Path(arrow - [0, 0.5], codes)
         ax.plot(
-            [], [], color=INTERVAL, linestyle="none", fillstyle="none", marker=centred, markersize=14, label="open end"
+            [],
+            [],
+            color=INTERVAL,
+            linestyle="none",
+            fillstyle="none",
+            marker=centred,
+            markersize=14,
+            label="open end",
         )
     if is_exact.any():
         ax.plot(x[is_exact], lower[is_exact], "o", markersize=3.5, label="exact value", **style)
 
 
 def plot_cost(
-    y: Any, *, loss: Loss = "squared_hinge", margin: float = 0.0, sample_weight: Any = None, ax: Any = None
+    y: Any,
+    *,
+    loss: Loss = "squared_hinge",
+    margin: float = 0.0,
+    sample_weight: Any = None,
+    ax: Any = None,
 ) -> Any:
     """Draw what every constant prediction costs: the function that a node of a tree minimises.
 
-    The cost is a sum of hinges, drawn thin for up to 200 rows, and changes its form at their breakpoints. Every
-    constant in the shaded interval costs the least.
+    The cost is a sum of hinges, drawn thin for up to 200 rows, and changes its form at their
+    breakpoints. Every constant in the shaded interval costs the least.
 
     Parameters
     ----------
@@ -169,7 +198,8 @@ def plot_cost(
     loss : {"linear_hinge", "squared_hinge"}, default="squared_hinge"
         Whether a hinge grows with the distance to its breakpoint or with the distance squared.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
     sample_weight : array-like of shape (n_samples,) or number, default=None
         Weights of the rows.
     ax : matplotlib axes, default=None
@@ -216,13 +246,34 @@ def plot_cost(
     places = {"linestyle": "none", "marker": "o", "zorder": 3}
     on_curve = np.interp(starts, grid, total)
     size = 5.0 if len(starts) <= MOST_HINGES else 2.0
-    ax.plot(starts, on_curve, markersize=size, color=SECOND, markerfacecolor="white", label="breakpoint", **places)
+    ax.plot(
+        starts,
+        on_curve,
+        markersize=size,
+        color=SECOND,
+        markerfacecolor="white",
+        label="breakpoint",
+        **places,
+    )
     low, high = np.clip([best.low, best.high], grid[0], grid[-1])
-    where = f"at {best.value:.4g}" if best.low == best.high else f"on [{best.low:.4g}, {best.high:.4g}]"
+    where = (
+        f"at {best.value:.4g}" if best.low == best.high else f"on [{best.low:.4g}, {best.high:.4g}]"
+    )
     ax.axvspan(low, high, color=PREDICTION, alpha=0.15, linewidth=0)
-    ax.plot([low, high], [best.cost] * 2, color=PREDICTION, linewidth=3, solid_capstyle="butt", zorder=2.5)
+    ax.plot(
+        [low, high],
+        [best.cost] * 2,
+        color=PREDICTION,
+        linewidth=3,
+        solid_capstyle="butt",
+        zorder=2.5,
+    )
     label = f"least cost {best.cost:.4g} {where}"
     ax.plot(best.value, best.cost, markersize=7, color=PREDICTION, label=label, **places)
-    ax.set(xlim=(grid[0], grid[-1]), xlabel="constant prediction", ylabel=f"cost ({loss.replace('_', ' ')})")
+    ax.set(
+        xlim=(grid[0], grid[-1]),
+        xlabel="constant prediction",
+        ylabel=f"cost ({loss.replace('_', ' ')})",
+    )
     ax.legend(frameon=False, loc="upper center")  # the curve is convex: nothing else is there
     return ax

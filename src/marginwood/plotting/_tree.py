@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._core.nodes import LEAF
-from marginwood._drawing import DrawnNode, answer, condition, describe_value, show_number, survival_steps
+from marginwood._drawing import (
+    DrawnNode,
+    answer,
+    condition,
+    describe_value,
+    show_number,
+    survival_steps,
+)
 from marginwood._fitted import Fitted, read_tree
 from marginwood._support.checks import check_choice, check_count
 from marginwood._trees.table import IntervalTree
@@ -58,7 +65,9 @@ class Drawing(NamedTuple):
     def write(self, x: float, y: float, text: str, size: float, **style: Any) -> None:
         """Write text as it stands: a dollar sign starts no formula."""
         if size * self.scale >= LEAST_FONT_SIZE:
-            self.ax.text(x, y, text, fontsize=size * self.scale, va="center", parse_math=False, **style)
+            self.ax.text(
+                x, y, text, fontsize=size * self.scale, va="center", parse_math=False, **style
+            )
 
 
 def plot_tree(
@@ -74,23 +83,26 @@ def plot_tree(
 ) -> Any:
     """Draw a fitted tree, from its root on the left to its leaves on the right.
 
-    A box has the colour of its node's value. A split shows its rule, a leaf its value, the interval of equally good
-    values and its number of samples. With `X` and `y` a strip beside every leaf shows the intervals of its rows, in
-    the order of their lower ends; an open end runs to the edge of the strip, and an exact value is a point. A line
-    marks the leaf's value, a band the equally good ones.
+    A box has the colour of its node's value. A split shows its rule, a leaf its value, the interval
+    of equally good values and its number of samples. With `X` and `y` a strip beside every leaf
+    shows the intervals of its rows, in the order of their lower ends; an open end runs to the edge
+    of the strip, and an exact value is a point. A line marks the leaf's value, a band the equally
+    good ones.
 
     Parameters
     ----------
     tree : estimator
-        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting, one of its
-        ``estimators_``.
+        A fitted tree of this package, or a pipeline that ends in one; of a forest or of boosting,
+        one of its ``estimators_``.
     X : array-like of shape (n_samples, n_features), default=None
-        Rows to show beside their leaves, of the training data or of others; of a pipeline, before its steps.
+        Rows to show beside their leaves, of the training data or of others; of a pipeline, before
+        its steps.
     y : array-like, default=None
         Their intervals, in any form that `fit` accepts.
     leaves : {"intervals", "curves"}, default="intervals"
-        What to show of the rows of a leaf: their intervals, or the probability that a value is greater, from 1 down to
-        0, as :func:`~marginwood.distributions.turnbull` estimates it (Kaplan-Meier of right-censored rows).
+        What to show of the rows of a leaf: their intervals, or the probability that a value is
+        greater, from 1 down to 0, as :func:`~marginwood.distributions.turnbull` estimates it
+        (Kaplan-Meier of right-censored rows).
     feature_names : sequence of str, default=None
         Names of the features; by default those seen by `fit`, or ``x[0]``, ``x[1]``, ...
     max_depth : int, default=None
@@ -98,7 +110,8 @@ def plot_tree(
     decimals : int, default=2
         Digits after the decimal point; a number below 1 has as many as show three significant ones.
     ax : matplotlib axes, default=None
-        Where to draw; text is scaled to the room there. By default a new figure of the size that the tree needs.
+        Where to draw; text is scaled to the room there. By default a new figure of the size that
+        the tree needs.
 
     Returns
     -------
@@ -137,20 +150,28 @@ def plot_tree(
     return drawing.ax
 
 
-def _check_rows(fitted: Fitted, tree: IntervalTree, X: Any, y: Any) -> tuple[IntArray | None, FloatArray | None]:
+def _check_rows(
+    fitted: Fitted, tree: IntervalTree, X: Any, y: Any
+) -> tuple[IntArray | None, FloatArray | None]:
     """The leaf and the interval of every row that is to be shown."""
     if (X is None) != (y is None):
-        raise ValueError("X, y: expected both, to show the intervals of every leaf, or none of them.")
+        raise ValueError(
+            "X, y: expected both, to show the intervals of every leaf, or none of them."
+        )
     if X is None:
         return None, None
     leaves = tree.apply(fitted.transform(X))
     intervals = check_intervals(y)
     if len(leaves) != len(intervals):
-        raise ValueError(f"X, y: expected the same number of rows, got {len(leaves)} in X, {len(intervals)} in y.")
+        raise ValueError(
+            f"X, y: expected the same number of rows, got {len(leaves)} in X, {len(intervals)} in y."
+        )
     return leaves, intervals
 
 
-def _describe(tree: IntervalTree, place: DrawnNode, names: list[str], categories: Any, decimals: int) -> str:
+def _describe(
+    tree: IntervalTree, place: DrawnNode, names: list[str], categories: Any, decimals: int
+) -> str:
     """What the box of a node says."""
     node = tree.nodes[place.idx]
 
@@ -175,8 +196,12 @@ def _make_room(
     n_columns = layout.depth.max() + 1
     box_width = np.zeros(n_columns)
     gap = np.zeros(n_columns)
-    np.maximum.at(box_width, layout.depth, [_text_width(text, FONT_SIZE) + 2 * PADDING for text in texts])
-    np.maximum.at(gap, layout.depth, [_text_width(branch, FONT_SIZE - 1) + 2 * ELBOW for branch in branches])
+    np.maximum.at(
+        box_width, layout.depth, [_text_width(text, FONT_SIZE) + 2 * PADDING for text in texts]
+    )
+    np.maximum.at(
+        gap, layout.depth, [_text_width(branch, FONT_SIZE - 1) + 2 * ELBOW for branch in branches]
+    )
     gap[0] = 0.0
     column_left = np.cumsum(gap) + np.append(0.0, np.cumsum(box_width)[:-1])
     tree_width = max(column_left[-1] + box_width[-1], SCALE_WIDTH)
@@ -185,14 +210,21 @@ def _make_room(
     height = n_rows * ROW + FOOT
     if ax is None:
         size = np.minimum([width + 2 * EDGE, height + EDGE + TITLE], LARGEST_FIGURE)
-        frame = (EDGE / size[0], EDGE / size[1], 1 - 2 * EDGE / size[0], 1 - (EDGE + TITLE) / size[1])
+        frame = (
+            EDGE / size[0],
+            EDGE / size[1],
+            1 - 2 * EDGE / size[0],
+            1 - (EDGE + TITLE) / size[1],
+        )
         ax = pyplot().figure(figsize=size).add_axes(frame)
     room = make_axes(ax).get_window_extent()
     ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
     ax.axis("off")
     scale = min(room.width / width, room.height / height) / ax.figure.dpi
     middle = FOOT + (n_rows - layout.row - 0.5) * ROW
-    return Drawing(ax, layout, column_left[layout.depth], box_width[layout.depth], middle, scale), tree_width
+    return Drawing(
+        ax, layout, column_left[layout.depth], box_width[layout.depth], middle, scale
+    ), tree_width
 
 
 def _text_width(text: str, size: float) -> float:
@@ -201,7 +233,13 @@ def _text_width(text: str, size: float) -> float:
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=size)
-    return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")) / 72
+    return (
+        max(
+            text_to_path.get_text_width_height_descent(line, font, False)[0]
+            for line in text.split("\n")
+        )
+        / 72
+    )
 
 
 def _draw_branches(drawing: Drawing, branches: list[str]) -> None:
@@ -217,7 +255,9 @@ def _draw_branches(drawing: Drawing, branches: list[str]) -> None:
         from_y, to_y = drawing.middle[parent[child]], drawing.middle[child]
         lines.append([(start, from_y), (corner, from_y), (corner, to_y), (end, to_y)])
         drawing.write(corner + 0.04, to_y + 0.07, branches[child], FONT_SIZE - 1, color="#555555")
-    drawing.ax.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.9 * drawing.scale, zorder=0))
+    drawing.ax.add_collection(
+        LineCollection(lines, colors=FAINT, linewidths=0.9 * drawing.scale, zorder=0)
+    )
 
 
 def _draw_boxes(drawing: Drawing, texts: list[str], colors: FloatArray) -> None:
@@ -230,18 +270,26 @@ def _draw_boxes(drawing: Drawing, texts: list[str], colors: FloatArray) -> None:
     for left, middle, width, text, color, dark in places:
         corner = (left, middle - BOX_HEIGHT / 2)
         style = "round,pad=0,rounding_size=0.06"
-        drawing.ax.add_patch(FancyBboxPatch(corner, width, BOX_HEIGHT, style, facecolor=color, edgecolor="none"))
+        drawing.ax.add_patch(
+            FancyBboxPatch(corner, width, BOX_HEIGHT, style, facecolor=color, edgecolor="none")
+        )
         ink = "white" if dark else "black"
-        drawing.write(left + width / 2, middle, text, FONT_SIZE, ha="center", color=ink, linespacing=1.15)
+        drawing.write(
+            left + width / 2, middle, text, FONT_SIZE, ha="center", color=ink, linespacing=1.15
+        )
 
 
 def _draw_scale(drawing: Drawing, colors: Any) -> None:
     """The colour scale of the values, under the root."""
     bottom = 0.2
-    frame = drawing.ax.inset_axes((PADDING, bottom, SCALE_WIDTH - 2 * PADDING, 0.1), transform=drawing.ax.transData)
+    frame = drawing.ax.inset_axes(
+        (PADDING, bottom, SCALE_WIDTH - 2 * PADDING, 0.1), transform=drawing.ax.transData
+    )
     drawing.ax.figure.colorbar(colors, cax=frame, orientation="horizontal")
     frame.locator_params(axis="x", nbins=5)
-    frame.tick_params(labelsize=(FONT_SIZE - 1) * drawing.scale, length=2 * drawing.scale, pad=2 * drawing.scale)
+    frame.tick_params(
+        labelsize=(FONT_SIZE - 1) * drawing.scale, length=2 * drawing.scale, pad=2 * drawing.scale
+    )
     drawing.write(PADDING, bottom + 0.2, "value", FONT_SIZE - 1)
 
 
@@ -252,9 +300,16 @@ def _make_strips(drawing: Drawing, left: float, nodes: Any, intervals: FloatArra
     ends = np.flatnonzero(layout.is_end)
     height = len(ends) * ROW
     start = left + 3 * ELBOW
-    strip = drawing.ax.inset_axes((start, FOOT, STRIP_WIDTH, height), transform=drawing.ax.transData)
+    strip = drawing.ax.inset_axes(
+        (start, FOOT, STRIP_WIDTH, height), transform=drawing.ax.transData
+    )
     limits = np.append(intervals[np.isfinite(intervals)], nodes["value"][layout.node_idx[ends]])
-    strip.set(xlim=_widen(limits.min(), limits.max(), 0.04), ylim=(FOOT, FOOT + height), yticks=[], facecolor="none")
+    strip.set(
+        xlim=_widen(limits.min(), limits.max(), 0.04),
+        ylim=(FOOT, FOOT + height),
+        yticks=[],
+        facecolor="none",
+    )
     strip.spines[["left", "top", "right"]].set_visible(False)
     strip.tick_params(labelsize=(FONT_SIZE - 1) * scale, length=2 * scale, pad=2 * scale)
     strip.locator_params(axis="x", nbins=5)
@@ -278,8 +333,21 @@ def _draw_intervals(drawing: Drawing, strip: Any, end: IntArray, intervals: Floa
     is_exact = intervals[:, 0] == intervals[:, 1]
     widths = np.minimum(1.2, 72 * STRIP_HEIGHT / n_rows[~is_exact]) * drawing.scale
     style = {"color": INTERVAL, "rasterized": len(end) > MOST_VECTORS}
-    strip.hlines(y[~is_exact], *np.clip(intervals[~is_exact].T, low, high), linewidth=widths, capstyle="round", **style)
-    strip.plot(intervals[is_exact, 0], y[is_exact], "o", markersize=2.2 * drawing.scale, markeredgewidth=0, **style)
+    strip.hlines(
+        y[~is_exact],
+        *np.clip(intervals[~is_exact].T, low, high),
+        linewidth=widths,
+        capstyle="round",
+        **style,
+    )
+    strip.plot(
+        intervals[is_exact, 0],
+        y[is_exact],
+        "o",
+        markersize=2.2 * drawing.scale,
+        markeredgewidth=0,
+        **style,
+    )
 
 
 def _draw_curves(drawing: Drawing, strip: Any, end: IntArray, intervals: FloatArray) -> None:
@@ -303,7 +371,13 @@ def _mark_values(drawing: Drawing, strip: Any, nodes: Any) -> None:
     low, high = np.clip([shown["value_low"], shown["value_high"]], *strip.get_xlim())
     strip.barh(middle, high - low, STRIP_HEIGHT, low, color=PREDICTION, alpha=0.25)
     half = STRIP_HEIGHT / 2 + 0.02
-    strip.vlines(shown["value"], middle - half, middle + half, color=PREDICTION, linewidth=1.6 * drawing.scale)
+    strip.vlines(
+        shown["value"],
+        middle - half,
+        middle + half,
+        color=PREDICTION,
+        linewidth=1.6 * drawing.scale,
+    )
 
 
 DRAWERS = {"intervals": _draw_intervals, "curves": _draw_curves}

@@ -22,7 +22,8 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     path : estimator or Bunch
-        A fitted tree, a pipeline that ends in one, or what `cost_complexity_pruning_path` of a tree returns.
+        A fitted tree, a pipeline that ends in one, or what `cost_complexity_pruning_path` of a tree
+        returns.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -56,9 +57,17 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
         start, end = alphas[1] / 3, alphas[-1] * 3
         ax.set_xscale("log")
     twin = ax.twinx()
-    for axes, values, color, style in ((ax, costs, SECOND, "-"), (twin, n_leaves, PREDICTION, "--")):
+    for axes, values, color, style in (
+        (ax, costs, SECOND, "-"),
+        (twin, n_leaves, PREDICTION, "--"),
+    ):
         axes.step(
-            [start, *alphas[1:], end], [*values, values[-1]], where="post", color=color, linestyle=style, linewidth=1.8
+            [start, *alphas[1:], end],
+            [*values, values[-1]],
+            where="post",
+            color=color,
+            linestyle=style,
+            linewidth=1.8,
         )
         axes.tick_params(axis="y", colors=color)
     ax.set(xlim=(start, end), xlabel="ccp_alpha", ylim=(0, None))
@@ -72,22 +81,24 @@ def plot_pruning_path(path: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss | None = None, ax: Any = None) -> Any:
+def plot_margin_heatmap(
+    search: Any, *, against: str | None = None, loss: Loss | None = None, ax: Any = None
+) -> Any:
     """Draw the cross-validated error of a search for every margin and another parameter.
 
-    Pruning paths differ from margin to margin, so a cell of such a search shows the candidate of its margin whose
-    alpha, or number of leaves, is the nearest. Parameters that are not drawn are those of the chosen candidate, which a
-    star marks.
+    Pruning paths differ from margin to margin, so a cell of such a search shows the candidate of
+    its margin whose alpha, or number of leaves, is the nearest. Parameters that are not drawn are
+    those of the chosen candidate, which a star marks.
 
     Parameters
     ----------
     search : estimator
         A fitted estimator that tuned itself, a ``GridSearchCV`` of an estimator of this package, a
-        `TransformedIntervalRegressor` of one of these, or a pipeline that ends in one; with ``param_margin`` in its
-        ``cv_results_``.
+        `TransformedIntervalRegressor` of one of these, or a pipeline that ends in one; with
+        ``param_margin`` in its ``cv_results_``.
     against : str, default=None
-        The other axis: a parameter as "max_depth", or "n_leaves" for a search along pruning paths; by default the
-        parameter with the most values.
+        The other axis: a parameter as "max_depth", or "n_leaves" for a search along pruning paths;
+        by default the parameter with the most values.
     loss : {"linear_hinge", "squared_hinge"}, default=None
         Which of the losses to show, if several were tried; by default that of the chosen candidate.
     ax : matplotlib axes, default=None
@@ -110,11 +121,15 @@ def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss |
     pyplot()
     tried = read_search(search)
     if tried is None or "margin" not in tried.parameters:
-        found = type(search).__name__ if tried is None else f"one over {', '.join(tried.parameters)}"
+        found = (
+            type(search).__name__ if tried is None else f"one over {', '.join(tried.parameters)}"
+        )
         raise ValueError(f"search: expected a fitted search over margins, got {found}.")
     against = tried.longest("margin") if against is None else against
     if against is None:
-        raise ValueError("against: expected a parameter of numbers beside the margin, but the search tried none.")
+        raise ValueError(
+            "against: expected a parameter of numbers beside the margin, but the search tried none."
+        )
     level = _read_levels(tried, against)
     rows = _read_rows(tried, against, loss)
     levels = surface_levels(level[rows])
@@ -125,13 +140,27 @@ def plot_margin_heatmap(search: Any, *, against: str | None = None, loss: Loss |
     # matplotlib has no logarithmic colours for numbers near the smallest.
     is_wide = tried.is_error and 1e-200 < table.min() < table.max() / 10
     mesh = ax.pcolormesh(table, cmap=COLORMAP, norm="log" if is_wide else "linear", rasterized=True)
-    is_inside = read(search).search is None  # the search is that of a transformed target's regressor
+    is_inside = (
+        read(search).search is None
+    )  # the search is that of a transformed target's regressor
     of_target = "\nof the transformed target" if is_inside else ""
     ax.figure.colorbar(mesh, ax=ax, label=f"cross-validated {tried.what}{of_target}")
     if surface.chosen is not None:
         x, y = surface.chosen
-        ax.plot(x + 0.5, y + 0.5, "*", markersize=16, color="white", markeredgecolor="black", clip_on=False)
-    ax.set_xticks(np.arange(len(surface.margins)) + 0.5, [f"{value:.2g}" for value in surface.margins], rotation=60)
+        ax.plot(
+            x + 0.5,
+            y + 0.5,
+            "*",
+            markersize=16,
+            color="white",
+            markeredgecolor="black",
+            clip_on=False,
+        )
+    ax.set_xticks(
+        np.arange(len(surface.margins)) + 0.5,
+        [f"{value:.2g}" for value in surface.margins],
+        rotation=60,
+    )
     ticks = np.unique(np.linspace(0, len(levels) - 1, min(len(levels), 12)).round().astype(int))
     ax.set_yticks(ticks + 0.5, [f"{levels[idx]:.2g}".replace("inf", "∞") for idx in ticks])
     ax.set(xlabel="margin", ylabel={"n_leaves": "leaves"}.get(against, against))
@@ -158,5 +187,7 @@ def _read_rows(tried: Search, against: str, loss: Loss | None) -> IntArray:
     loss = losses[tried.best_index] if loss is None else loss
     drawn = rows[(losses[rows] == loss) & np.isfinite(tried.errors[rows])]
     if not len(drawn):
-        raise ValueError(f"loss: expected one of {sorted(set(losses))} with a finite score, got {loss!r}.")
+        raise ValueError(
+            f"loss: expected one of {sorted(set(losses))} with a finite score, got {loss!r}."
+        )
     return drawn

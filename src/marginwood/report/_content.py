@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from marginwood._categories import Categories, categorical_columns, count_categories, encode_features, find_categories
+from marginwood._categories import (
+    Categories,
+    categorical_columns,
+    count_categories,
+    encode_features,
+    find_categories,
+)
 from marginwood._ends import as_written, read_sides
 from marginwood._fitted import Fitted, read
 from marginwood._version import __version__
@@ -33,12 +39,16 @@ N_FEATURES = 200  # in the table of features
 def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any]:
     """The whole content of a report on a fitted model and data with known intervals."""
     fitted = read(model)
-    prediction = np.asarray(model.predict(X), np.float64)  # X as it came: a frame's names are checked here
+    prediction = np.asarray(
+        model.predict(X), np.float64
+    )  # X as it came: a frame's names are checked here
     given = fitted.after_steps(X)
     X, categories = _as_numbers(fitted, X)
     y = check_intervals(y)
     if len(X) != len(y):
-        raise ValueError(f"X and y: expected the same number of rows, got {len(X)} in X and {len(y)} in y.")
+        raise ValueError(
+            f"X and y: expected the same number of rows, got {len(X)} in X and {len(y)} in y."
+        )
     if not np.isfinite(y).any():
         check_informative(y)  # it raises
     ensemble = fitted.ensemble
@@ -90,7 +100,9 @@ def _as_numbers(fitted: Fitted, X: Any) -> tuple[FloatArray, Categories | None]:
     if fitted.ensemble is not None or not hasattr(shown, "columns"):
         return fitted.transform(X), fitted.categories
     categories = fitted.categories
-    if categories is None:  # a column of words is encoded inside, since the model has predicted from it
+    if (
+        categories is None
+    ):  # a column of words is encoded inside, since the model has predicted from it
         words = [idx for idx, name in enumerate(shown.columns) if not _holds_numbers(shown[name])]
         categories = find_categories(shown, sorted({*words, *categorical_columns(shown)}))
     return encode_features(shown, categories or [None] * len(shown.columns)), categories
@@ -109,13 +121,20 @@ def _parameters(fitted: Fitted) -> dict[str, str]:
     chosen = dict(getattr(fitted.own, "best_params_", {}))
     if hasattr(fitted.estimator, "oob_score_"):
         chosen["out-of-bag D2"] = round(float(fitted.estimator.oob_score_), 4)
-    given = {name: value for name, value in fitted.own.get_params(deep=False).items() if name not in chosen}
+    given = {
+        name: value
+        for name, value in fitted.own.get_params(deep=False).items()
+        if name not in chosen
+    }
     return {name: str(value) for name, value in (chosen | given).items()}
 
 
 def _scores(errors: ErrorTable) -> dict[str, Any]:
     """D2, and each metric of the model and of the best constant."""
-    pairs = {name: [float(errors.scores[name][0]), float(errors.constant_scores[name][0])] for name in errors.scores}
+    pairs = {
+        name: [float(errors.scores[name][0]), float(errors.constant_scores[name][0])]
+        for name in errors.scores
+    }
     return {"d2": errors.d2, **pairs}
 
 
@@ -139,7 +158,8 @@ def _more_scores(
         scores += summarise(y[spaced], prediction[spaced], distribution[places])[len(scores) :]
     return {
         "scores": [
-            {name: "" if value is None else value for name, value in score._asdict().items()} for score in scores
+            {name: "" if value is None else value for name, value in score._asdict().items()}
+            for score in scores
         ],
         "n_rows": len(spaced),
     }
@@ -206,7 +226,12 @@ def _row_names(names: Any, n_rows: int, kept: IntArray) -> list[str]:
 
 
 def _rows(
-    X: FloatArray, y: FloatArray, prediction: FloatArray, error: FloatArray, split_on: list[int], kept: IntArray
+    X: FloatArray,
+    y: FloatArray,
+    prediction: FloatArray,
+    error: FloatArray,
+    split_on: list[int],
+    kept: IntArray,
 ) -> dict[str, Any]:
     """Columns of the rows that the page holds."""
     ends, closed = read_sides(y[kept])

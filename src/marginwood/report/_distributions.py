@@ -32,7 +32,9 @@ def survival_curves(distribution: Any, y: FloatArray, *, is_log: bool) -> dict[s
     return {"times": numbers(times), "rows": curves.tolist(), "all": _steps(y, low, high)}
 
 
-def predicted_ranges(fitted: Fitted, X: Any, y: FloatArray, kept: IntArray) -> dict[str, Any] | None:
+def predicted_ranges(
+    fitted: Fitted, X: Any, y: FloatArray, kept: IntArray
+) -> dict[str, Any] | None:
     """The ranges of the rows of a page, and the shares of all intervals that ranges contain and meet."""
     if not fitted.predicts("interval"):
         return None
@@ -73,7 +75,9 @@ def _steps(intervals: FloatArray, low: float, high: float) -> dict[str, Any]:
     steps = survival_steps(turnbull(intervals[informative]), low, high)
     if len(steps.times) > MAX_STEPS:
         kept = np.unique(np.linspace(0, len(steps.times) - 1, MAX_STEPS).round().astype(np.int64))
-        steps = steps._replace(times=steps.times[kept], least=steps.least[kept], greatest=steps.greatest[kept])
+        steps = steps._replace(
+            times=steps.times[kept], least=steps.least[kept], greatest=steps.greatest[kept]
+        )
     return {
         "times": numbers(steps.times),
         "least": np.round(steps.least, N_DIGITS).tolist(),

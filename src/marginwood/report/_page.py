@@ -1,7 +1,8 @@
 """The page: content, styles and scripts in one file of HTML that needs neither network nor server.
 
-Names and values from the data reach the page as JSON in a block that browsers do not run. Its scripts put them in
-place as text, never as markup, and a content security policy lets these scripts run and no others.
+Names and values from the data reach the page as JSON in a block that browsers do not run. Its
+scripts put them in place as text, never as markup, and a content security policy lets these scripts
+run and no others.
 """
 
 from __future__ import annotations
@@ -23,14 +24,21 @@ SCRIPTS = ("basics.js", "charts.js", "curves.js", "nodes.js", "tree.js", "page.j
 
 
 def write_report(
-    model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, title: str = "", row_names: Any = None
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "",
+    row_names: Any = None,
 ) -> None:
     """Write a report on a fitted model: one HTML page, to be opened in a browser.
 
-    It shows the tree (or the trees of a forest or of boosting), predictions against intervals, importances, errors by
-    kind of censoring, scores of the ranking, how the model was tuned, a summary of the data, and warnings. Of a model
-    that predicts distributions it shows the curve of any row, and their scores; of one that predicts ranges, these and
-    how many intervals they contain and meet; of a tree, what the rows of each leaf say about the distribution of the
+    It shows the tree (or the trees of a forest or of boosting), predictions against intervals,
+    importances, errors by kind of censoring, scores of the ranking, how the model was tuned, a
+    summary of the data, and warnings. Of a model that predicts distributions it shows the curve of
+    any row, and their scores; of one that predicts ranges, these and how many intervals they
+    contain and meet; of a tree, what the rows of each leaf say about the distribution of the
     target.
 
     Parameters

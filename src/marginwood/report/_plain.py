@@ -20,4 +20,8 @@ def number(value: Any) -> float | str:
 def numbers(values: Any) -> list[float | str]:
     """A column of floats."""
     column = np.asarray(values, np.float64)
-    return column.tolist() if np.isfinite(column).all() else [number(value) for value in column.tolist()]
+    return (
+        column.tolist()
+        if np.isfinite(column).all()
+        else [number(value) for value in column.tolist()]
+    )

@@ -20,7 +20,10 @@ __all__ = ["candidates", "error_curves", "search_surface"]
 N_POINTS = 50  # of a curve over the trees of an ensemble
 N_CANDIDATES = 50  # in the table of candidates
 WIDE = 100.0  # an axis that spans more than this factor is logarithmic
-UNITS = {"linear_hinge": "mean distance to the interval", "squared_hinge": "mean squared distance to the interval"}
+UNITS = {
+    "linear_hinge": "mean distance to the interval",
+    "squared_hinge": "mean squared distance to the interval",
+}
 
 
 def error_curves(fitted: Fitted, X: FloatArray, y: FloatArray) -> list[dict[str, Any]]:
@@ -46,7 +49,10 @@ def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray
         lines.append(_line("out of bag", counts[known], errors[known]))
     is_ours = hasattr(model, "train_score_")  # XGBoost validates without the margin
     validation = "validation, with margin" if is_ours else "validation"
-    for name, attribute in (("training, with margin", "train_score_"), (validation, "validation_score_")):
+    for name, attribute in (
+        ("training, with margin", "train_score_"),
+        (validation, "validation_score_"),
+    ):
         scores = getattr(model, attribute, ())
         if len(scores):
             lines.append(_line(name, np.arange(len(scores)) + 1, scores))
@@ -56,14 +62,23 @@ def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray
 
 def _loss_of(model: Any) -> str:
     """The loss that an ensemble has, or all models in it; squared distances, as in D2, if there is no such."""
-    models = [model] if hasattr(model, "loss") else [read(member).estimator for member in model.estimators_]
+    models = (
+        [model]
+        if hasattr(model, "loss")
+        else [read(member).estimator for member in model.estimators_]
+    )
     losses = [getattr(part, "loss", None) for part in models]
     known = [loss for loss in UNITS if all(loss == other for other in losses)]
     return known[0] if known else "squared_hinge"
 
 
 def _errors_of_first(
-    ensemble: Ensemble, counts: IntArray, X: FloatArray, y: FloatArray, loss: Any, drawn: BoolArray | None = None
+    ensemble: Ensemble,
+    counts: IntArray,
+    X: FloatArray,
+    y: FloatArray,
+    loss: Any,
+    drawn: BoolArray | None = None,
 ) -> FloatArray:
     """The mean loss of the first trees, as many as each count says; with `drawn`, by trees that did not draw a row."""
     trees, aggregation, init = ensemble
@@ -91,7 +106,9 @@ def _drawn_rows(model: Any, y: FloatArray) -> BoolArray | None:
     if predicted is None or len(predicted) != len(y):
         return None
     known = ~np.isnan(predicted)
-    if not known.any() or not np.isclose(interval_d2_score(y[known], predicted[known]), model.oob_score_):
+    if not known.any() or not np.isclose(
+        interval_d2_score(y[known], predicted[known]), model.oob_score_
+    ):
         return None
     drawn = np.zeros((len(model.estimators_), len(y)), np.bool_)
     for tree, rows in zip(drawn, model.estimators_samples_, strict=True):
@@ -126,7 +143,9 @@ def _line(name: str, x: Any, y: Any) -> dict[str, Any]:
     return {"name": name, "x": numbers(x), "y": numbers(y)}
 
 
-def _curve(x: str, y: str, lines: list[dict[str, Any]], chosen: float, *, log_x: bool = False) -> dict[str, Any]:
+def _curve(
+    x: str, y: str, lines: list[dict[str, Any]], chosen: float, *, log_x: bool = False
+) -> dict[str, Any]:
     return {"x": x, "y": y, "lines": lines, "chosen": number(chosen), "log_x": log_x}
 
 
@@ -150,7 +169,10 @@ def search_surface(search: Search | None) -> dict[str, Any] | None:
         rows = shown if losses is None else shown[losses[shown] == loss]
         surface = survey(search, rows, level, levels)
         name = "" if loss is None else str(loss)
-        parts.append({"loss": name, "margins": numbers(surface.margins)} | _cells(search, level, surface.candidates))
+        parts.append(
+            {"loss": name, "margins": numbers(surface.margins)}
+            | _cells(search, level, surface.candidates)
+        )
         if surface.chosen is not None:
             chosen = {"loss": name, "row": surface.chosen[0], "column": surface.chosen[1]}
     return {"level": path, "losses": parts, "chosen": chosen} | _scoring(search)
@@ -161,7 +183,9 @@ def _cells(search: Search, level: FloatArray, idx: IntArray) -> dict[str, Any]:
     columns = {"error": search.errors, "std": search.results["std_test_score"], "level": level}
     if "n_leaves" in search.results:
         columns["leaves"] = search.results["n_leaves"]
-    cells = {name: np.where(idx < 0, np.nan, np.asarray(column)[idx]) for name, column in columns.items()}
+    cells = {
+        name: np.where(idx < 0, np.nan, np.asarray(column)[idx]) for name, column in columns.items()
+    }
     return {name: [numbers(row) for row in rows] for name, rows in cells.items()}
 
 
@@ -178,7 +202,9 @@ def candidates(search: Search | None, *, has_surface: bool) -> dict[str, Any] | 
         return None
     parameters = search.parameters
     errors = search.errors
-    order = np.argsort(np.where(np.isnan(errors), np.inf, errors if search.is_error else -errors), kind="stable")
+    order = np.argsort(
+        np.where(np.isnan(errors), np.inf, errors if search.is_error else -errors), kind="stable"
+    )
     best_of: dict[tuple[str, ...], int] = {}
     for idx in [search.best_index, *order.tolist()]:  # the chosen one need not have the least error
         best_of.setdefault(tuple(str(parameters[name][idx]) for name in others), idx)

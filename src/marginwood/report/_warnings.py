@@ -19,7 +19,12 @@ from marginwood.metrics import interval_d2_score, interval_mean_squared_error
 __all__ = ["find_warnings"]
 
 # What predicts medians of distributions that take open ends into account.
-MEDIANS = (CensoredLinearRegression, DistributionalIntervalRegressor, DistributionalSuperLearner, TransformationTree)
+MEDIANS = (
+    CensoredLinearRegression,
+    DistributionalIntervalRegressor,
+    DistributionalSuperLearner,
+    TransformationTree,
+)
 MOST_OPEN = 0.3  # share of rows open on one side from which on predictions of plain models are early, or late
 
 
@@ -29,13 +34,17 @@ def find_warnings(
     """Sentences about the steps before the model, the data, its trees and what its scores are worth."""
     ensemble = fitted.ensemble
     trees = [] if ensemble is None else ensemble.trees
-    found = _step_notes(fitted) + _open_sides(fitted.estimator, y) + _data_warnings(trees, X, y, names)
+    found = (
+        _step_notes(fitted) + _open_sides(fitted.estimator, y) + _data_warnings(trees, X, y, names)
+    )
     if fitted.tree is not None:
         found += _tree_warnings(fitted.tree)
     found += _training_rows(fitted, trees, X, y)
     n_nodes = len(tables[0]["id"]) if tables else 0
     if tables and n_nodes < trees[0].node_count:
-        found.append(f"This page holds the top {n_nodes} of the {trees[0].node_count} nodes of the tree.")
+        found.append(
+            f"This page holds the top {n_nodes} of the {trees[0].node_count} nodes of the tree."
+        )
     if len(tables) < len(trees):
         found.append(f"This page holds the first {len(tables)} of {len(trees)} trees.")
     return found
@@ -46,7 +55,9 @@ def _step_notes(fitted: Fitted) -> list[str]:
     if not fitted.steps:
         return []
     steps = ", then ".join(fitted.step_names)
-    return [f"The features on this page are what the model sees: the columns of the data after {steps}."]
+    return [
+        f"The features on this page are what the model sees: the columns of the data after {steps}."
+    ]
 
 
 def _open_sides(model: Any, y: FloatArray) -> list[str]:
@@ -54,7 +65,10 @@ def _open_sides(model: Any, y: FloatArray) -> list[str]:
     is_open = np.isinf(y)
     one_sided = is_open & ~is_open.all(axis=1, keepdims=True)
     found = []
-    for side, where, wrong, tendency in ((1, "above", "low", "early"), (0, "below", "high", "late")):
+    for side, where, wrong, tendency in (
+        (1, "above", "low", "early"),
+        (0, "below", "high", "late"),
+    ):
         share = one_sided[:, side].mean()
         if share > MOST_OPEN and not _predicts_medians(model):
             found.append(
@@ -71,7 +85,9 @@ def _predicts_medians(model: Any) -> bool:
     return isinstance(model, MEDIANS) or (inner is not None and _predicts_medians(inner))
 
 
-def _training_rows(fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: FloatArray) -> list[str]:
+def _training_rows(
+    fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: FloatArray
+) -> list[str]:
     """Says that the rows may be, or are, those of training; for a forest, with what it scores out of bag."""
     model = fitted.estimator
     known = getattr(model, "_intervals", None)  # of a forest
@@ -82,9 +98,8 @@ def _training_rows(fitted: Fitted, trees: list[IntervalTree], X: FloatArray, y: 
         if rows.any() and np.isfinite(y[rows]).any():
             d2 = interval_d2_score(y[rows], prediction[rows])
             error = interval_mean_squared_error(y[rows], prediction[rows])
-            text += (
-                f" Out of bag, by the trees that did not draw a row, D2 is {d2:.4g} and the interval MSE {error:.4g}."
-            )
+            text += " Out of bag, by the trees that did not draw a row, "
+            text += f"D2 is {d2:.4g} and the interval MSE {error:.4g}."
         return [text]
     if known is None and _n_training_rows(model, trees) == len(y):
         return [
@@ -102,13 +117,16 @@ def _n_training_rows(model: Any, trees: list[IntervalTree]) -> int | None:
     for rows in ("_intervals", "oof_prediction_", "residuals_"):
         if hasattr(model, rows):
             return len(getattr(model, rows))
-    # A booster holds rows out and draws from the others, so its first tree does not know how many there were.
+    # A booster holds rows out and draws from the others, so its first tree does not know how many
+    # there were.
     if hasattr(model, "_n_rows"):
         return int(model._n_rows)
     return int(trees[0].n_node_samples[0]) if trees else None
 
 
-def _data_warnings(trees: list[IntervalTree], X: FloatArray, y: FloatArray, names: list[str]) -> list[str]:
+def _data_warnings(
+    trees: list[IntervalTree], X: FloatArray, y: FloatArray, names: list[str]
+) -> list[str]:
     found = []
     n_open = int((~np.isfinite(y).any(axis=1)).sum())
     if n_open:
@@ -144,7 +162,9 @@ def _tree_warnings(tree: IntervalTree) -> list[str]:
         )
     used = np.unique(tree.feature[tree.feature >= 0])
     if len(used) < tree.n_features:
-        found.append(f"The tree splits on {len(used)} of {tree.n_features} features; the others are never used.")
+        found.append(
+            f"The tree splits on {len(used)} of {tree.n_features} features; the others are never used."
+        )
     return found
 
 

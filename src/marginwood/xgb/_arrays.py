@@ -1,8 +1,8 @@
 """Arrays where they lie: NumPy's in memory, CuPy's on a GPU.
 
-CuPy is imported only to bring rows of memory to a GPU. What computes with an array asks for its `namespace`, the module
-that its class comes from, whose functions have NumPy's names. CuPy refuses to turn an array into one of NumPy unless it
-is told to, by `to_host`.
+CuPy is imported only to bring rows of memory to a GPU. What computes with an array asks for its
+`namespace`, the module that its class comes from, whose functions have NumPy's names. CuPy refuses
+to turn an array into one of NumPy unless it is told to, by `to_host`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ def is_on_device(values: Any) -> bool:
         return True
     kind = f"{type(values).__module__}.{type(values).__name__}"
     if library == "cupyx":
-        raise TypeError(f"expected a dense array on a GPU, got {kind}; pass its .get(), a sparse matrix in memory.")
+        raise TypeError(
+            f"expected a dense array on a GPU, got {kind}; pass its .get(), a sparse matrix in memory."
+        )
     # Tensors in memory have the attribute, too, but it has no value.
     if hasattr(values, "__cuda_array_interface__"):
         advice = "cupy.asarray makes it one of CuPy without copying it"
-        raise TypeError(f"expected an array in memory, of CuPy or of cuDF, got {kind} on a GPU; {advice}.")
+        raise TypeError(
+            f"expected an array in memory, of CuPy or of cuDF, got {kind} on a GPU; {advice}."
+        )
     return False
 
 
@@ -69,15 +73,17 @@ def to_device(values: Any) -> Any:
     try:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
-        raise ImportError("chunks go to a GPU by CuPy, which is not installed: https://docs.cupy.dev.") from error
+        raise ImportError(
+            "chunks go to a GPU by CuPy, which is not installed: https://docs.cupy.dev."
+        ) from error
     return cupy.asarray(values, dtype=np.float32)
 
 
 class Bounds:
     """Bounds and weights of rows, 32-bit floats of one namespace.
 
-    An objective takes it in place of a DMatrix: it has the same two methods, but the bounds stay where they are, and
-    breakpoints are computed once.
+    An objective takes it in place of a DMatrix: it has the same two methods, but the bounds stay
+    where they are, and breakpoints are computed once.
     """
 
     def __init__(self, lower: Any, upper: Any, weight: Any) -> None:

@@ -1,8 +1,8 @@
 """Boosters of XGBoost as bytes, and back.
 
-XGBoost trusts the JSON of a model: a link beyond a tree ends the process. So what it is given is not the text itself
-but the parts of it that are known, checked and written anew: trees on numbers with one output, plain ones and those
-of ``booster="dart"``.
+XGBoost trusts the JSON of a model: a link beyond a tree ends the process. So what it is given is
+not the text itself but the parts of it that are known, checked and written anew: trees on numbers
+with one output, plain ones and those of ``booster="dart"``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def booster_to_bytes(booster: Any) -> npt.NDArray[np.uint8]:
 def booster_from_bytes(content: bytes) -> Any:
     """The booster of `booster_to_bytes`; raises ValueError, LookupError or TypeError if anything is wrong with it."""
     checked = check_booster(content)
-    return import_xgboost().Booster({"nthread": 1}, model_file=bytearray(json.dumps(checked).encode()))
+    return import_xgboost().Booster(
+        {"nthread": 1}, model_file=bytearray(json.dumps(checked).encode())
+    )
 
 
 def check_booster(content: bytes) -> dict[str, Any]:
@@ -75,8 +77,14 @@ def check_booster(content: bytes) -> dict[str, Any]:
     base_score = parameters["base_score"]
     is_vector = base_score.startswith("[")  # since XGBoost 3.1
     base_score = repr(float(_as_numbers([float(base_score.strip("[]"))])[0]))
-    names, types = ([str(text) for text in _as_list(learner[f"feature_{key}"])] for key in ("names", "types"))
-    if len(names) not in (0, n_features) or len(types) not in (0, n_features) or not FEATURE_TYPES.issuperset(types):
+    names, types = (
+        [str(text) for text in _as_list(learner[f"feature_{key}"])] for key in ("names", "types")
+    )
+    if (
+        len(names) not in (0, n_features)
+        or len(types) not in (0, n_features)
+        or not FEATURE_TYPES.issuperset(types)
+    ):
         raise ValueError("expected a name and a numeric type for each feature, or none.")
     checked = {
         "attributes": {str(key): str(value) for key, value in learner["attributes"].items()},
@@ -118,21 +126,35 @@ def _check_weights(weights: Any, trees: list[Any]) -> list[float]:
 
 
 def _check_trees(model: dict[str, Any], n_features: int) -> dict[str, Any]:
-    trees = [_check_tree(tree, number, n_features) for number, tree in enumerate(_as_list(model["trees"]))]
+    trees = [
+        _check_tree(tree, number, n_features)
+        for number, tree in enumerate(_as_list(model["trees"]))
+    ]
     n_parallel = _as_count(model["gbtree_model_param"]["num_parallel_tree"])
     starts = _as_integers(model["iteration_indptr"]).tolist()
-    if not n_parallel or starts != list(range(0, len(trees) + 1, n_parallel)) or starts[-1] != len(trees):
+    if (
+        not n_parallel
+        or starts != list(range(0, len(trees) + 1, n_parallel))
+        or starts[-1] != len(trees)
+    ):
         raise ValueError("expected equally many trees in each round.")
     categories: dict[str, Any] = (
         {"cats": {"enc": [], "feature_segments": [], "sorted_idx": []}} if "cats" in model else {}
     )
     # Since XGBoost 3.4 the weights of `dart` stand beside the trees.
-    weights = {"weight_drop": _check_weights(model["weight_drop"], trees)} if "weight_drop" in model else {}
+    weights = (
+        {"weight_drop": _check_weights(model["weight_drop"], trees)}
+        if "weight_drop" in model
+        else {}
+    )
     return (
         categories
         | weights
         | {
-            "gbtree_model_param": {"num_parallel_tree": str(n_parallel), "num_trees": str(len(trees))},
+            "gbtree_model_param": {
+                "num_parallel_tree": str(n_parallel),
+                "num_trees": str(len(trees)),
+            },
             "iteration_indptr": starts,
             "tree_info": [0] * len(trees),
             "trees": trees,
@@ -142,11 +164,15 @@ def _check_trees(model: dict[str, Any], n_features: int) -> dict[str, Any]:
 
 def _check_tree(tree: dict[str, Any], number: int, n_features: int) -> dict[str, Any]:
     numbers = {name: _as_numbers(tree[name]) for name in NUMBERS}
-    links = {name: _as_integers(tree[name]) for name in ("left_children", "right_children", "parents")}
+    links = {
+        name: _as_integers(tree[name]) for name in ("left_children", "right_children", "parents")
+    }
     features = _as_integers(tree["split_indices"])
     default_left = _as_integers(tree["default_left"])
     n_nodes = len(features)
-    if {len(array) for array in (*numbers.values(), *links.values(), default_left)} != {n_nodes} or not n_nodes:
+    if {len(array) for array in (*numbers.values(), *links.values(), default_left)} != {
+        n_nodes
+    } or not n_nodes:
         raise ValueError("the columns of a tree have different lengths, or none.")
     is_kept = _check_links(*links.values())
     categories = _check_subsets(tree, is_kept & (links["left_children"] != NO_CHILD))
@@ -177,13 +203,21 @@ def _check_subsets(tree: dict[str, Any], is_split: npt.NDArray[np.bool_]) -> dic
     codes, nodes, starts, sizes = (_as_integers(tree[name]) for name in CATEGORIES)
     if len(split_type) != len(is_split) or not np.isin(split_type, (0, 1)).all():
         raise ValueError("split_type: expected 0 or 1 for each node.")
-    if not len(nodes) == len(starts) == len(sizes) or not np.array_equal(nodes, np.flatnonzero(split_type)):
+    if not len(nodes) == len(starts) == len(sizes) or not np.array_equal(
+        nodes, np.flatnonzero(split_type)
+    ):
         raise ValueError("a split by category has no categories.")
-    if not is_split[nodes].all() or (starts != np.cumsum(sizes) - sizes).any() or sizes.sum() != len(codes):
+    if (
+        not is_split[nodes].all()
+        or (starts != np.cumsum(sizes) - sizes).any()
+        or sizes.sum() != len(codes)
+    ):
         raise ValueError("the categories of a split lie beyond its tree.")
     if (sizes < 1).any() or (codes < 0).any() or (codes >= MOST_CATEGORIES).any():
         raise ValueError(f"expected categories from 0 to {MOST_CATEGORIES - 1}.")
-    found = dict(zip(CATEGORIES, (codes, nodes, starts, sizes), strict=True)) | {"split_type": split_type}
+    found = dict(zip(CATEGORIES, (codes, nodes, starts, sizes), strict=True)) | {
+        "split_type": split_type
+    }
     return {name: array.tolist() for name, array in found.items()}
 
 
@@ -192,7 +226,11 @@ def _check_links(left: Any, right: Any, parents: Any) -> npt.NDArray[np.bool_]:
     n_nodes = len(left)
     splits = np.flatnonzero(left != NO_CHILD)
     children = np.concatenate([left[splits], right[splits]])
-    if (children <= 0).any() or (children >= n_nodes).any() or (right[left == NO_CHILD] != NO_CHILD).any():
+    if (
+        (children <= 0).any()
+        or (children >= n_nodes).any()
+        or (right[left == NO_CHILD] != NO_CHILD).any()
+    ):
         raise ValueError("a child lies beyond its tree.")
     if len(np.unique(children)) < len(children):
         raise ValueError("two nodes of a tree share a child.")
@@ -219,14 +257,24 @@ def _as_list(values: Any) -> list[Any]:
 
 def _as_count(text: Any) -> int:
     """A whole number that is kept as text."""
-    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or int(text[:20]) > LARGEST:
+    if (
+        not isinstance(text, str)
+        or not text.isascii()
+        or not text.isdigit()
+        or int(text[:20]) > LARGEST
+    ):
         raise ValueError("expected a count.")
     return int(text)
 
 
 def _as_integers(values: Any) -> npt.NDArray[np.int64]:
     array = np.array(_as_list(values) or np.empty(0, dtype=np.int64))
-    if array.ndim != 1 or array.dtype.kind != "i" or (array < -LARGEST).any() or (array > LARGEST).any():
+    if (
+        array.ndim != 1
+        or array.dtype.kind != "i"
+        or (array < -LARGEST).any()
+        or (array > LARGEST).any()
+    ):
         raise ValueError("expected a list of whole numbers.")
     return array.astype(np.int64)
 
@@ -234,6 +282,10 @@ def _as_integers(values: Any) -> npt.NDArray[np.int64]:
 def _as_numbers(values: Any) -> npt.NDArray[np.float64]:
     """Numbers that 32-bit floats can hold."""
     array = np.array(_as_list(values) or np.empty(0))
-    if array.ndim != 1 or array.dtype.kind not in "if" or not (np.abs(array) <= np.finfo(np.float32).max).all():
+    if (
+        array.ndim != 1
+        or array.dtype.kind not in "if"
+        or not (np.abs(array) <= np.finfo(np.float32).max).all()
+    ):
         raise ValueError("expected a list of numbers.")
     return array.astype(np.float64)

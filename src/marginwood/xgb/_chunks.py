@@ -1,8 +1,9 @@
 """Rows that come in chunks, for data larger than memory.
 
-Chunks are read several times: once here, to check them, to find all categories and to keep bounds and weights, 12
-bytes per row, then by XGBoost, which writes the bins of their features to files and reads those files in every round.
-On a GPU it keeps the bins in memory instead, and copies them to the GPU in every round.
+Chunks are read several times: once here, to check them, to find all categories and to keep bounds
+and weights, 12 bytes per row, then by XGBoost, which writes the bins of their features to files and
+reads those files in every round. On a GPU it keeps the bins in memory instead, and copies them to
+the GPU in every round.
 """
 
 from __future__ import annotations
@@ -62,10 +63,16 @@ class ChunkedRows:
             self._n_rows.append(len(parts[-1].lower))
         if not parts:
             raise ValueError(f"{EXPECTED}, got none.")
-        columns = ([part.lower for part in parts], [part.upper for part in parts], [part.weight for part in parts])
+        columns = (
+            [part.lower for part in parts],
+            [part.upper for part in parts],
+            [part.weight for part in parts],
+        )
         self.bounds = Bounds(*map(np.concatenate, columns))
         check_sample_weight(self.bounds.weight, sum(self._n_rows))
-        check_informative(np.column_stack([self.bounds.lower, self.bounds.upper]), self.bounds.weight)
+        check_informative(
+            np.column_stack([self.bounds.lower, self.bounds.upper]), self.bounds.weight
+        )
 
     def _read(self, chunk: Any, *, reset: bool) -> Bounds:
         """Check a chunk, and keep all but its features."""
@@ -106,7 +113,9 @@ class ChunkedRows:
 
     def sample(self) -> Sample:
         """Evenly spaced rows."""
-        intervals = np.column_stack([evenly(self.bounds.lower), evenly(self.bounds.upper)]).astype(np.float64)
+        intervals = np.column_stack([evenly(self.bounds.lower), evenly(self.bounds.upper)]).astype(
+            np.float64
+        )
         return Sample(intervals, evenly(self.bounds.weight).astype(np.float64))
 
     def again(self) -> Iterator[tuple[Any, Bounds]]:
@@ -126,7 +135,9 @@ class ChunkedRows:
             there = to_device(X) if is_gpu(self._estimator.device) else X
             yield there, self.bounds.take(rows)
         if number + 1 != len(self._n_rows):
-            raise ValueError(f"chunks: expected {len(self._n_rows)} chunks each time, got {number + 1}.")
+            raise ValueError(
+                f"chunks: expected {len(self._n_rows)} chunks each time, got {number + 1}."
+            )
 
     def as_matrix(self, folder: str, feature_types: dict[str, Any], **options: Any) -> Any:
         """A matrix of XGBoost that lies in files of a folder."""

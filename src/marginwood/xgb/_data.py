@@ -30,8 +30,9 @@ __all__ = [
 
 # XGBoost refuses infinite features; these come before and after all others.
 LARGEST_FEATURE = 1e37
-# The first prediction and the scale of the target come from at most this many rows, evenly spaced: its error is about
-# 1 / 300 of their spread. A million rows, sorted on one processor, take about as long as 100 rounds of them on an H200.
+# The first prediction and the scale of the target come from at most this many rows, evenly spaced:
+# its error is about 1 / 300 of their spread. A million rows, sorted on one processor, take about as
+# long as 100 rounds of them on an H200.
 MAX_SAMPLE = 100_000
 
 
@@ -63,7 +64,9 @@ def as_features(X: Any) -> Any:
     return X
 
 
-def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[BoosterRows, Sample]:
+def read_data(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
+) -> tuple[BoosterRows, Sample]:
     """Check rows where their features lie."""
     if is_on_device(X):
         return _read_device(estimator, X, y, sample_weight, reset=reset)
@@ -71,7 +74,9 @@ def read_data(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
         no_categories(estimator, "a sparse matrix")
     X = check_features(estimator, X, reset=reset, accept_sparse=True)
     rows = check_rows(X, to_host(y), to_host(sample_weight))
-    return BoosterRows(as_features(X), make_bounds(*rows[1:])), Sample(evenly(rows.intervals), evenly(rows.weight))
+    return BoosterRows(as_features(X), make_bounds(*rows[1:])), Sample(
+        evenly(rows.intervals), evenly(rows.weight)
+    )
 
 
 def make_bounds(intervals: FloatArray, weight: FloatArray) -> Bounds:
@@ -88,7 +93,9 @@ def check_device(estimator: Any, X: Any) -> None:
         raise ValueError(f"device: X lies on a GPU, but got device={estimator.device!r}; {advice}.")
 
 
-def _read_device(estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[BoosterRows, Sample]:
+def _read_device(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool
+) -> tuple[BoosterRows, Sample]:
     check_device(estimator, X)
     X = device_features(estimator, X, reset=reset)
     intervals, sample = _device_intervals(namespace(X), y)
@@ -113,7 +120,9 @@ def device_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
     if library_of(X) == "cudf":
         X = X.to_cupy(dtype="float32", na_value=np.nan)
     if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise ValueError(f"X: expected a 2D array of numbers, got {X.ndim} dimensions and dtype {X.dtype}.")
+        raise ValueError(
+            f"X: expected a 2D array of numbers, got {X.ndim} dimensions and dtype {X.dtype}."
+        )
     if not all(X.shape):
         raise ValueError(f"X: expected at least one row and one feature, got shape {X.shape}.")
     return as_features(X.astype(np.float32, copy=False))
@@ -124,7 +133,9 @@ def no_categories(estimator: Any, where: str) -> None:
     estimator.categories_ = None
     if not isinstance(estimator.categorical_features, str | None):
         got = estimator.categorical_features
-        raise ValueError(f"categorical_features: {where} holds numbers only; expected None, got {got!r}.")
+        raise ValueError(
+            f"categorical_features: {where} holds numbers only; expected None, got {got!r}."
+        )
 
 
 def _device_intervals(xp: Any, y: Any) -> tuple[Any, FloatArray]:
@@ -148,7 +159,11 @@ def _device_weight(xp: Any, sample_weight: Any, n_rows: int) -> Any:
     """Weights on the device; the usual error if something is wrong."""
     if sample_weight is None:
         return xp.ones(n_rows, dtype=np.float32)
-    if is_on_device(sample_weight) and library_of(sample_weight) != "cudf" and sample_weight.shape == (n_rows,):
+    if (
+        is_on_device(sample_weight)
+        and library_of(sample_weight) != "cudf"
+        and sample_weight.shape == (n_rows,)
+    ):
         is_good = (sample_weight >= 0) & (sample_weight < np.inf)
         if bool(is_good.all()) and bool((sample_weight > 0).any()):
             return sample_weight.astype(np.float32)

@@ -12,7 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import BLOCK, LARGEST_SEED, IntervalRegressorMixin, all_or_nothing, check_features
+from marginwood._base import (
+    BLOCK,
+    LARGEST_SEED,
+    IntervalRegressorMixin,
+    all_or_nothing,
+    check_features,
+)
 from marginwood._support.checks import check_choice
 from marginwood._support.hints import hint
 from marginwood._validation import BOOSTER_NAMES, VALIDATION_NAMES, check_pair
@@ -33,16 +39,18 @@ __all__ = ["XGBIntervalRegressor"]
 class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     """XGBoost on interval targets, with the hinge losses of this package.
 
-    The first prediction is the best constant. Parameters that are not listed here go through `xgb_params`.
+    The first prediction is the best constant. Parameters that are not listed here go through
+    `xgb_params`.
 
     Parameters
     ----------
     n_estimators : int, default=100
         Number of rounds; with early stopping the largest number.
     loss : {"linear_hinge", "squared_hinge"} or IntervalObjective, default="squared_hinge"
-        The distance to the interval, or its square. An objective is used as it is, with its own margin, scale and
-        factor, and penalties then have the units of its slopes; a class derived from it is another loss. The first
-        prediction is then the best constant of the hinge that it derives from.
+        The distance to the interval, or its square. An objective is used as it is, with its own
+        margin, scale and factor, and penalties then have the units of its slopes; a class derived
+        from it is another loss. The first prediction is then the best constant of the hinge that it
+        derives from.
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
@@ -57,7 +65,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     colsample_bytree : float, default=1.0
         Share of the features that each tree draws.
     gamma : float, default=0.0
-        Least decrease of XGBoost's loss by a split, for targets in units of a typical distance between them.
+        Least decrease of XGBoost's loss by a split, for targets in units of a typical distance
+        between them.
     reg_alpha : float, default=0.0
         L1 penalty of the leaves, for targets in the same unit.
     reg_lambda : float, default=1.0
@@ -67,17 +76,21 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     tree_method : str, default="hist"
         How XGBoost grows trees.
     device : str, default="cpu"
-        Where; ``"cuda"`` for a GPU, with CuPy installed if possible: without it slopes are computed in memory.
+        Where; ``"cuda"`` for a GPU, with CuPy installed if possible: without it slopes are computed
+        in memory.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
-        Features whose values are categories: names, indices or a mask. "from_dtype" takes the columns of a frame that
-        have a categorical type: categories of pandas, Categorical and Enum of polars. None for no feature.
+        Features whose values are categories: names, indices or a mask. "from_dtype" takes the
+        columns of a frame that have a categorical type: categories of pandas, Categorical and Enum
+        of polars. None for no feature.
     monotonic_cst : sequence of {-1, 0, 1} or dict of them by name, default=None
-        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if it may do either.
+        For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
+        it may do either.
     n_iter_no_change : int, default=None
-        Stop when the validation loss, without margin, has not fallen for this many rounds, and keep the
-        rounds up to the best one.
+        Stop when the validation loss, without margin, has not fallen for this many rounds, and keep
+        the rounds up to the best one.
     validation_fraction : float, default=0.1
-        Share of the rows to hold out. Only with `n_iter_no_change`, and if `fit` is not given validation data.
+        Share of the rows to hold out. Only with `n_iter_no_change`, and if `fit` is not given
+        validation data.
     n_jobs : int, default=None
         Threads; None for one, -1 for all processors.
     random_state : int, RandomState instance or None, default=None
@@ -85,8 +98,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere log progress to the logger "marginwood".
     xgb_params : dict, default=None
-        Other parameters of XGBoost, such as ``{"max_leaves": 31, "grow_policy": "lossguide"}``. What has an argument
-        above, and what would make another model, is refused.
+        Other parameters of XGBoost, such as ``{"max_leaves": 31, "grow_policy": "lossguide"}``.
+        What has an argument above, and what would make another model, is refused.
 
     Attributes
     ----------
@@ -97,8 +110,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     validation_score_ : ndarray
         Validation loss after each round; empty without validation data.
     zeros_are_missing_ : bool
-        Whether `fit` saw sparse features, whose zeros XGBoost takes for missing; so does `predict` then, also those of
-        dense features.
+        Whether `fit` saw sparse features, whose zeros XGBoost takes for missing; so does `predict`
+        then, also those of dense features.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -108,10 +121,10 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
 
     Notes
     -----
-    The unit of the target does not matter, but XGBoost keeps features and targets as 32-bit floats: subtract a large
-    constant from the target first. Weights count as repeated rows: their unit matters to `reg_lambda` and
-    `min_child_weight`.
-    Infinite features become the largest and smallest numbers.
+    The unit of the target does not matter, but XGBoost keeps features and targets as 32-bit floats:
+    subtract a large constant from the target first. Weights count as repeated rows: their unit
+    matters to `reg_lambda` and `min_child_weight`. Infinite features become the largest and
+    smallest numbers.
 
     Examples
     --------
@@ -189,8 +202,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features; NaN and infinities are allowed. Zeros count as missing if it is sparse. An array of CuPy or a
-            frame of cuDF stays on its GPU.
+            Features; NaN and infinities are allowed. Zeros count as missing if it is sparse. An
+            array of CuPy or a frame of cuDF stays on its GPU.
         y : array-like of shape (n_samples, 2)
             Lower and upper end of each interval, or any other form that `check_intervals` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -235,17 +248,19 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
     ) -> XGBIntervalRegressor:
         """Train the booster on data larger than memory.
 
-        XGBoost bins the features chunk by chunk into files, a byte per cell. In memory are one chunk at a time, about
-        100 bytes per row (bounds, predictions, slopes, curvatures), and while bins are made some megabytes per feature.
-        With ``device="cuda"`` chunks go to the GPU one by one, by CuPy, and bins are kept in memory instead of files.
+        XGBoost bins the features chunk by chunk into files, a byte per cell. In memory are one
+        chunk at a time, about 100 bytes per row (bounds, predictions, slopes, curvatures), and
+        while bins are made some megabytes per feature. With ``device="cuda"`` chunks go to the GPU
+        one by one, by CuPy, and bins are kept in memory instead of files.
 
         Parameters
         ----------
         chunks : callable or list
-            A function without arguments that returns an iterator of chunks, and the same ones each time: they are read
-            about five times. A chunk is a tuple ``(X, y)`` or ``(X, y, sample_weight)``, of what `fit` takes. A list of
-            chunks will do for data that fit in memory. Zeros of sparse chunks are zeros, and a feature has the
-            categories of all chunks.
+            A function without arguments that returns an iterator of chunks, and the same ones each
+            time: they are read about five times. A chunk is a tuple ``(X, y)`` or ``(X, y,
+            sample_weight)``, of what `fit` takes. A list of chunks will do for data that fit in
+            memory. Zeros of sparse chunks are zeros, and a feature has the categories of all
+            chunks.
         X_val : array-like of shape (n_validation, n_features), default=None
             Features of validation data, which must fit in memory; needed for early stopping.
         y_val : array-like of shape (n_validation, 2), default=None
@@ -253,7 +268,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         sample_weight_val : array-like of shape (n_validation,), default=None
             Their weights.
         cache_dir : path-like, default=None
-            Folder for the files of bins, which are removed in the end; None for the system's temporary folder.
+            Folder for the files of bins, which are removed in the end; None for the system's
+            temporary folder.
 
         Returns
         -------
@@ -286,7 +302,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         plan = make_plan(self, rows.sample(), seed)
         with TemporaryDirectory(dir=cache_dir, prefix="marginwood-") as folder:
             types = self._feature_types()
-            matrix = rows.as_matrix(folder, types, max_bin=int(self.max_bin), nthread=count_threads(self))
+            matrix = rows.as_matrix(
+                folder, types, max_bin=int(self.max_bin), nthread=count_threads(self)
+            )
             held_out = None if validation is None else self._prepare(validation, ref=matrix)
             booster, scores = train(plan, Prepared(matrix, rows.bounds), held_out)
             del matrix, held_out  # XGBoost removes its files itself
@@ -300,7 +318,10 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             X = X.toarray()
         missing = self._missing()
         options = {"weight": bounds.weight, "nthread": count_threads(self), "missing": missing}
-        options |= {"label_lower_bound": bounds.lower, "label_upper_bound": bounds.upper} | self._feature_types()
+        options |= {
+            "label_lower_bound": bounds.lower,
+            "label_upper_bound": bounds.upper,
+        } | self._feature_types()
         if self.tree_method != "hist":
             return Prepared(xgboost.DMatrix(X, **options), bounds, X, missing)
         matrix = xgboost.QuantileDMatrix(X, max_bin=int(self.max_bin), ref=ref, **options)
@@ -345,14 +366,20 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             X = device_features(self, X)
             # It may have been trained, or loaded, on the processor.
             settle(booster, device=f"cuda:{X.device.id}")
-            prediction = booster.inplace_predict(X, missing=self._missing(), validate_features=False)
+            prediction = booster.inplace_predict(
+                X, missing=self._missing(), validate_features=False
+            )
             return to_host(prediction).astype(np.float64)
         X = as_features(check_features(self, X, accept_sparse=True))
         if issparse(X) and not self.zeros_are_missing_:
             blocks = [X[start : start + BLOCK].toarray() for start in range(0, X.shape[0], BLOCK)]
         else:
             blocks = [X]
-        options = {"nthread": n_threads, "missing": self._missing(), "feature_names": booster.feature_names}
+        options = {
+            "nthread": n_threads,
+            "missing": self._missing(),
+            "feature_names": booster.feature_names,
+        }
         options |= self._feature_types()
         matrices = (import_xgboost().DMatrix(block, **options) for block in blocks)
         return np.concatenate([booster.predict(matrix) for matrix in matrices]).astype(np.float64)
@@ -381,7 +408,9 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """Share of the total gain by the splits of each feature."""
         check_is_fitted(self)
         gains = self.booster_.get_score(importance_type="total_gain")
-        names = self.booster_.feature_names or [f"f{feature}" for feature in range(self.n_features_in_)]
+        names = self.booster_.feature_names or [
+            f"f{feature}" for feature in range(self.n_features_in_)
+        ]
         total = np.array([gains.get(name, 0.0) for name in names])
         return total / total.sum() if total.sum() > 0 else total
 

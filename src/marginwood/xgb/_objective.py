@@ -1,17 +1,20 @@
 """The hinge losses as an objective and as metrics of XGBoost.
 
-The *objective* gives XGBoost the slope and the curvature of every row's loss. It reads the bounds that XGBoost keeps
-for ``survival:aft``, `label_lower_bound` and `label_upper_bound`, so that a script which trains with that objective
-only has to pass ``obj=IntervalObjective(...)``. The bounds are those of the target itself: any real numbers, ``-inf``
-and ``inf`` for no limit, without logarithm. XGBoost computes with 32-bit floats. Slopes and curvatures are computed
-where the predictions lie: those of CuPy give arrays of CuPy.
+The *objective* gives XGBoost the slope and the curvature of every row's loss. It reads the bounds
+that XGBoost keeps for ``survival:aft``, `label_lower_bound` and `label_upper_bound`, so that a
+script which trains with that objective only has to pass ``obj=IntervalObjective(...)``. The bounds
+are those of the target itself: any real numbers, ``-inf`` and ``inf`` for no limit, without
+logarithm. XGBoost computes with 32-bit floats. Slopes and curvatures are computed where the
+predictions lie: those of CuPy give arrays of CuPy.
 
-With d the distance of the prediction beyond a limit's breakpoint, slope and curvature of the squared hinge are d and 1
-(it is taken as d**2 / 2, as in ``reg:squarederror``). The linear hinge has no curvature of its own. Beside the
-slope `scale` it is given the curvature ``scale / max(d, scale / 10)``: that of the parabola with the same slope which
-is lowest at the breakpoint. So a Newton step of a single row ends at its breakpoint, as with the squared hinge, and
-`scale`, a typical distance between targets, makes curvatures, and with them XGBoost's `reg_lambda` and
-`min_child_weight`, independent of the unit. Limits that the prediction keeps have neither slope nor curvature.
+With d the distance of the prediction beyond a limit's breakpoint, slope and curvature of the
+squared hinge are d and 1 (it is taken as d**2 / 2, as in ``reg:squarederror``). The linear hinge
+has no curvature of its own. Beside the slope `scale` it is given the curvature ``scale / max(d,
+scale / 10)``: that of the parabola with the same slope which is lowest at the breakpoint. So a
+Newton step of a single row ends at its breakpoint, as with the squared hinge, and `scale`, a
+typical distance between targets, makes curvatures, and with them XGBoost's `reg_lambda` and
+`min_child_weight`, independent of the unit. Limits that the prediction keeps have neither slope nor
+curvature.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from marginwood.xgb._arrays import Bounds, is_on_device, namespace, shift, to_ho
 
 __all__ = ["IntervalMetric", "IntervalObjective"]
 
-# Parameters of XGBoost that it compares with slopes, curvatures or gains; these have the target's unit to this power.
+# Parameters of XGBoost that it compares with slopes, curvatures or gains; these have the target's
+# unit to this power.
 UNITS = {"reg_lambda": 0, "min_child_weight": 0, "reg_alpha": 1, "gamma": 2}
 LARGEST_SCALE = 1e12
 
@@ -69,7 +73,8 @@ class IntervalObjective:
     scale : float, default=1.0
         A typical distance between targets, in their units; it only matters for the linear hinge.
     factor : float, default=1.0
-        What slopes and curvatures are multiplied by. XGBoost makes no split that gains less than 1e-6.
+        What slopes and curvatures are multiplied by. XGBoost makes no split that gains less than
+        1e-6.
 
     Examples
     --------
@@ -83,7 +88,11 @@ class IntervalObjective:
     """
 
     def __init__(
-        self, loss: Loss = "squared_hinge", margin: float = 0.0, scale: float = 1.0, factor: float = 1.0
+        self,
+        loss: Loss = "squared_hinge",
+        margin: float = 0.0,
+        scale: float = 1.0,
+        factor: float = 1.0,
     ) -> None:
         check_loss(loss, margin)
         self.loss = loss
@@ -107,13 +116,15 @@ class IntervalObjective:
         Parameters
         ----------
         below, above : arrays of shape (n_rows,)
-            How far predictions lie below the lower and above the upper breakpoints; negative where they keep them, and
-            -inf where there is no limit. They are arrays of NumPy, or of CuPy on a GPU.
+            How far predictions lie below the lower and above the upper breakpoints; negative where
+            they keep them, and -inf where there is no limit. They are arrays of NumPy, or of CuPy
+            on a GPU.
 
         Returns
         -------
         slope, curvature : arrays of shape (n_rows,)
-            Derivatives with respect to the prediction; a curvature may be larger than the true one, but not negative.
+            Derivatives with respect to the prediction; a curvature may be larger than the true one,
+            but not negative.
         """
         xp = namespace(below)
         if self.loss == "squared_hinge":
@@ -149,15 +160,17 @@ class IntervalObjective:
 class IntervalMetric:
     """The mean hinge loss as a metric of XGBoost: ``xgboost.train(..., custom_metric=IntervalMetric(...))``.
 
-    On a cluster it is the mean over all workers' rows. Without margin it is called ``interval_mse`` or
-    ``interval_mae``, otherwise by the name of the loss; that of a derived objective by the name of its class.
+    On a cluster it is the mean over all workers' rows. Without margin it is called ``interval_mse``
+    or ``interval_mae``, otherwise by the name of the loss; that of a derived objective by the name
+    of its class.
 
     Parameters
     ----------
     loss : {"linear_hinge", "squared_hinge"} or IntervalObjective, default="squared_hinge"
         The distance to the interval, or its square; or an objective, for its `losses`.
     margin : float, default=0.0
-        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no margin.
+        How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
+        margin.
 
     Examples
     --------
@@ -168,7 +181,9 @@ class IntervalMetric:
     ('interval_mae', 0.333...)
     """
 
-    def __init__(self, loss: Loss | IntervalObjective = "squared_hinge", margin: float = 0.0) -> None:
+    def __init__(
+        self, loss: Loss | IntervalObjective = "squared_hinge", margin: float = 0.0
+    ) -> None:
         objective = loss if isinstance(loss, IntervalObjective) else IntervalObjective(loss)
         check_loss(objective.loss, margin)
         self.objective = objective

@@ -76,14 +76,20 @@ def check_xgb_params(params: Any, arguments: Any) -> dict[str, Any]:
     if params is None:
         return {}
     if not isinstance(params, dict) or not all(isinstance(name, str) for name in params):
-        raise TypeError(f"xgb_params: expected a dict of XGBoost's parameters or None, got {params!r}.")
+        raise TypeError(
+            f"xgb_params: expected a dict of XGBoost's parameters or None, got {params!r}."
+        )
     for name in params:
         if name in arguments or name in ALIASES:
             argument = ALIASES.get(name) or name
             use = argument if "=" in argument else f"{argument}=..."
-            raise ValueError(f"xgb_params: {name!r} is an argument of the estimator itself; use {use}.")
+            raise ValueError(
+                f"xgb_params: {name!r} is an argument of the estimator itself; use {use}."
+            )
         if name in ELSEWHERE:
-            raise ValueError(f"xgb_params: {name!r} is not a parameter of the booster; use {ELSEWHERE[name]}.")
+            raise ValueError(
+                f"xgb_params: {name!r} is not a parameter of the booster; use {ELSEWHERE[name]}."
+            )
         if name in FIXED:
             raise ValueError(f"xgb_params: {name!r} cannot be set; {FIXED[name]}.")
     if "booster" in params:

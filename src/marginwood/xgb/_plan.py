@@ -14,7 +14,13 @@ from marginwood._validation import check_early_stopping
 from marginwood.intervals import FloatArray
 from marginwood.losses import LOSSES, check_loss, optimal_constant
 from marginwood.xgb._data import LARGEST_FEATURE, Sample
-from marginwood.xgb._objective import IntervalMetric, IntervalObjective, bring_to_unit, typical_distance, unit_factor
+from marginwood.xgb._objective import (
+    IntervalMetric,
+    IntervalObjective,
+    bring_to_unit,
+    typical_distance,
+    unit_factor,
+)
 from marginwood.xgb._parameters import PASSED_ON, check_xgb_params
 from marginwood.xgb._rounds import Plan
 
@@ -26,10 +32,14 @@ def check_parameters(model: Any) -> None:
     if not isinstance(model.loss, IntervalObjective):
         if not isinstance(model.loss, str) or model.loss not in LOSSES:
             expected = " or ".join(map(repr, LOSSES))
-            raise ValueError(f"loss: expected {expected}, or an IntervalObjective, got {model.loss!r}.")
+            raise ValueError(
+                f"loss: expected {expected}, or an IntervalObjective, got {model.loss!r}."
+            )
         check_loss(model.loss, model.margin)
     elif model.margin != 0:
-        raise ValueError(f"margin: expected 0 beside an objective, which has its own; got {model.margin!r}.")
+        raise ValueError(
+            f"margin: expected 0 beside an objective, which has its own; got {model.margin!r}."
+        )
     check_xgb_params(model.xgb_params, model.get_params(deep=False))
     check_positive("learning_rate", model.learning_rate)
     check_count("n_estimators", model.n_estimators, 1)
@@ -55,10 +65,14 @@ def make_plan(model: Any, sample: Sample, seed: int) -> Plan:
         _check_weights(model, weight)
     objective = _objective(model, sample)
     effects = effects_of(model)
-    best = optimal_constant(intervals, loss=objective.loss, margin=objective.margin, sample_weight=weight)
+    best = optimal_constant(
+        intervals, loss=objective.loss, margin=objective.margin, sample_weight=weight
+    )
     params = {
         **{name: getattr(model, name) for name in PASSED_ON},
-        "max_depth": 0 if model.max_depth is None else model.max_depth,  # XGBoost's word for no bound
+        "max_depth": 0
+        if model.max_depth is None
+        else model.max_depth,  # XGBoost's word for no bound
         "base_score": best.value,
         "seed": seed,
         "disable_default_eval_metric": True,
@@ -70,7 +84,9 @@ def make_plan(model: Any, sample: Sample, seed: int) -> Plan:
         bring_to_unit(params, objective)
     # The validation loss has no margin, so that models of different margins compare.
     metric = IntervalMetric(objective)
-    return Plan(params, objective, metric, int(model.n_estimators), model.n_iter_no_change, model.verbose)
+    return Plan(
+        params, objective, metric, int(model.n_estimators), model.n_iter_no_change, model.verbose
+    )
 
 
 def _objective(model: Any, sample: Sample) -> IntervalObjective:
@@ -83,9 +99,13 @@ def _objective(model: Any, sample: Sample) -> IntervalObjective:
 
 def _check_weights(model: Any, weight: FloatArray) -> None:
     if weight.max() > LARGEST_FEATURE:
-        raise ValueError(f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them.")
+        raise ValueError(
+            f"sample_weight: expected at most {LARGEST_FEATURE:g}, as 32-bit floats; divide them."
+        )
     total = weight.sum()
     least = model.min_child_weight
     if total < 2 * least <= len(weight):
         needed = f"a split needs twice min_child_weight={least:g}"
-        warn(f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1.")
+        warn(
+            f"sample_weight: they sum up to {total:g}, but {needed}. Multiply them, for instance to a mean of 1."
+        )

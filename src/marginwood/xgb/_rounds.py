@@ -1,8 +1,9 @@
 """The rounds of a booster: predictions, slopes and curvatures, a tree, and the validation loss.
 
-XGBoost's own `train` would ask for predictions in memory in every round. Here the predictions of rows that lie on a GPU
-are added up there, tree by tree, and slopes are computed beside them. Of rows in memory XGBoost's predictions are used,
-and where it trains on a GPU, slopes are computed there, too, if there is CuPy.
+XGBoost's own `train` would ask for predictions in memory in every round. Here the predictions of
+rows that lie on a GPU are added up there, tree by tree, and slopes are computed beside them. Of
+rows in memory XGBoost's predictions are used, and where it trains on a GPU, slopes are computed
+there, too, if there is CuPy.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ class Prepared(NamedTuple):
 
     def brought_to(self, xp: Any) -> Prepared:
         """The same with bounds of a namespace."""
-        return self if is_on_device(self.bounds.lower) else self._replace(bounds=self.bounds.brought_to(xp))
+        return (
+            self
+            if is_on_device(self.bounds.lower)
+            else self._replace(bounds=self.bounds.brought_to(xp))
+        )
 
 
 class Plan(NamedTuple):
@@ -55,7 +60,9 @@ class HostPredictions:
 
     def after(self, n_rounds: int) -> Any:  # noqa: ARG002 (XGBoost knows it)
         """The predictions of all rounds so far."""
-        return self._xp.asarray(self._booster.predict(self._matrix, output_margin=True, training=self._training))
+        return self._xp.asarray(
+            self._booster.predict(self._matrix, output_margin=True, training=self._training)
+        )
 
 
 class DevicePredictions:
@@ -101,7 +108,9 @@ def _train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple
         training = training.brought_to(cupy)
         validation = validation and validation.brought_to(cupy)
     fitted = _predictions(plan, booster, training, training=True)
-    held_out = None if validation is None else _predictions(plan, booster, validation, training=False)
+    held_out = (
+        None if validation is None else _predictions(plan, booster, validation, training=False)
+    )
     scores: list[float] = []
     best = 0
     with progress_bar("rounds", plan.n_rounds, verbose=plan.verbose) as advance:
@@ -120,7 +129,9 @@ def _train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple
     return booster.reset(), np.array(scores)
 
 
-def _predictions(plan: Plan, booster: Any, data: Prepared, *, training: bool) -> HostPredictions | DevicePredictions:
+def _predictions(
+    plan: Plan, booster: Any, data: Prepared, *, training: bool
+) -> HostPredictions | DevicePredictions:
     # With dropout, a round changes the trees before it: their sum cannot be kept.
     if is_on_device(data.X) and plan.params.get("booster") != "dart":
         return DevicePredictions(booster, data, plan.params["base_score"])
