@@ -33,7 +33,9 @@ MODELS = {
 # Where the logarithm of a target stands that is positive.
 NESTINGS = {
     "none": lambda model: model,
-    "inside": lambda model: model.set_params(estimator=TransformedIntervalRegressor(model.estimator)),
+    "inside": lambda model: model.set_params(
+        estimator=TransformedIntervalRegressor(model.estimator)
+    ),
     "outside": TransformedIntervalRegressor,
 }
 

@@ -196,14 +196,19 @@ main()
 """
 
 
-@pytest.mark.parametrize("kind", [("quantiles", "dose"), ("dependence", "dose", "grade")], ids=lambda kind: kind[0])
+@pytest.mark.parametrize(
+    "kind", [("quantiles", "dose"), ("dependence", "dose", "grade")], ids=lambda kind: kind[0]
+)
 def test_pictures_of_tables_with_text_need_neither_pandas_nor_pyarrow(call, grades, tmp_path, kind):
     file, out = tmp_path / "forest.mw", tmp_path / "p.svg"
     words = ("--lower", "lo", "--upper", "up", "--model", "forest", "--n-estimators", "3")
     assert call("fit", grades, *words, "--out", file)[0] == 0
     words = ["plot", file, grades, "--kind", kind[0], "--feature", *kind[1:], "--out", out]
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_PANDAS, *map(str, words)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", WITHOUT_PANDAS, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     written = re.findall(r"<!-- (.*?) -->", out.read_text(encoding="utf-8"))

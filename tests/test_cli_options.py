@@ -303,15 +303,23 @@ def test_every_kind_of_picture_is_drawn(
 
 @pytest.mark.parametrize("log_option", [(), ("--log",)])
 @pytest.mark.parametrize("kind", ["intervals", "quantiles", "survival"])
-def test_axes_are_called_as_the_columns_and_logarithmic_for_a_logarithm(call, train, wells, tmp_path, kind, log_option):
-    path, _ = train("fit", "--drop", "weight", "--model", "forest", "--n-estimators", 5, *log_option)
+def test_axes_are_called_as_the_columns_and_logarithmic_for_a_logarithm(
+    call, train, wells, tmp_path, kind, log_option
+):
+    path, _ = train(
+        "fit", "--drop", "weight", "--model", "forest", "--n-estimators", 5, *log_option
+    )
     over = [] if kind == "survival" else ["--feature", "depth"]
     out = tmp_path / "picture.svg"
     code, _, stderr = call("plot", path, wells, "--kind", kind, *over, "--out", out)
     assert code == 0, stderr
-    written = re.findall(r"<!-- (.*?) -->", out.read_text(encoding="utf-8"))  # what stands beside drawn letters
+    written = re.findall(
+        r"<!-- (.*?) -->", out.read_text(encoding="utf-8")
+    )  # what stands beside drawn letters
     assert {"lead", "depth"} - set(written) == ({"depth"} if kind == "survival" else set())
-    assert written.count("0") == (kind != "survival") + (not log_option)  # the axis of depth has a 0, no log axis has
+    assert written.count("0") == (kind != "survival") + (
+        not log_option
+    )  # the axis of depth has a 0, no log axis has
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,9 @@ def test_whichever_time_is_the_new_one_the_promised_share_of_times_is_kept(y, le
     days = np.ceil(np.exp(y))
     days[np.isneginf(y)] = 0.0
     days[days[:, 1] == 0, 1] = 1.0
-    f = np.array(data.draw(st.lists(st.integers(-6, 6), min_size=len(y), max_size=len(y))), float)[:, np.newaxis]
+    f = np.array(data.draw(st.lists(st.integers(-6, 6), min_size=len(y), max_size=len(y))), float)[
+        :, np.newaxis
+    ]
     inner = TransformedIntervalRegressor(FirstColumn(), func="log").fit([[0.0]], [1.0])
     model = ConformalIntervalRegressor(inner, method="prefit", mode=mode, confidence_level=level)
     kept = 0
@@ -424,7 +426,9 @@ def test_ranges_are_wider_where_the_trees_disagree():
 
 def test_ranges_are_wider_where_the_distribution_is():
     forest = MaxMarginIntervalForest(25, min_samples_leaf=5, random_state=0)
-    model = ConformalIntervalRegressor(forest, method="split", spread="distribution", mode="meets", random_state=0)
+    model = ConformalIntervalRegressor(
+        forest, method="split", spread="distribution", mode="meets", random_state=0
+    )
     model.fit(X, Y[:, :1] * X[:, :1] * [1, 1])
     quantiles = model.estimators_[0].predict_quantile(NEW, np.arange(1, 20) / 20)
     widths = np.diff(model.predict_interval(NEW), axis=1)[:, 0]
@@ -436,7 +440,9 @@ TIMES = np.exp(2 * Y)
 LOG_OF = {
     "the model": lambda model: model,
     "a pipeline": lambda model: make_pipeline(StandardScaler(), model),
-    "a search": lambda model: GridSearchCV(model, {"regressor__max_depth": [2]}, cv=2, scoring=SCORING),
+    "a search": lambda model: GridSearchCV(
+        model, {"regressor__max_depth": [2]}, cv=2, scoring=SCORING
+    ),
 }
 SCORING = get_scorer("neg_interval_mean_squared_error")
 
@@ -449,7 +455,9 @@ def test_ranges_of_times_are_factors_in_either_nesting(mode, method, name):
     inner = LOG_OF[name](TransformedIntervalRegressor(TREE, func="log"))
     inside = ConformalIntervalRegressor(inner, **parameters).fit(X, TIMES)
     plain = ConformalIntervalRegressor(TREE, **parameters).fit(X, np.log(TIMES))
-    outside = TransformedIntervalRegressor(ConformalIntervalRegressor(TREE, **parameters), func="log").fit(X, TIMES)
+    outside = TransformedIntervalRegressor(
+        ConformalIntervalRegressor(TREE, **parameters), func="log"
+    ).fit(X, TIMES)
     ranges = inside.predict_interval(NEW)
     assert (ranges >= 0).all()
     np.testing.assert_allclose(ranges, np.exp(plain.predict_interval(NEW)))
@@ -462,7 +470,9 @@ def test_ranges_of_times_are_factors_in_either_nesting(mode, method, name):
 @pytest.mark.parametrize("func", ["log", "log1p", "sqrt", "arcsinh"])
 def test_no_range_is_below_what_its_target_can_be(func):
     target = np.expm1(np.abs(Y).cumsum(axis=1))  # from 0 on
-    model = ConformalIntervalRegressor(TransformedIntervalRegressor(TREE, func=func), random_state=0, mode="meets")
+    model = ConformalIntervalRegressor(
+        TransformedIntervalRegressor(TREE, func=func), random_state=0, mode="meets"
+    )
     for level in (0.5, 0.9, 0.98):
         ranges = model.set_params(confidence_level=level).fit(X, target).predict_interval(NEW)
         least = {"log": 0.0, "log1p": -1.0, "sqrt": 0.0, "arcsinh": -inf}[func]
@@ -474,17 +484,23 @@ def test_no_range_is_below_what_its_target_can_be(func):
 @pytest.mark.parametrize("spread", ["trees", "distribution"])
 def test_spreads_are_those_of_the_transformed_target(spread):
     parameters = {"method": "split", "spread": spread, "mode": "meets", "random_state": 0}
-    inside = ConformalIntervalRegressor(TransformedIntervalRegressor(FOREST, func="log"), **parameters).fit(X, TIMES)
+    inside = ConformalIntervalRegressor(
+        TransformedIntervalRegressor(FOREST, func="log"), **parameters
+    ).fit(X, TIMES)
     plain = ConformalIntervalRegressor(FOREST, **parameters).fit(X, np.log(TIMES))
     np.testing.assert_allclose(inside.spreads_, plain.spreads_, rtol=1e-6)
-    np.testing.assert_allclose(inside.predict_interval(NEW), np.exp(plain.predict_interval(NEW)), rtol=1e-6)
+    np.testing.assert_allclose(
+        inside.predict_interval(NEW), np.exp(plain.predict_interval(NEW)), rtol=1e-6
+    )
 
 
 def test_a_fitted_model_of_the_logarithm_is_calibrated_by_factors_frozen_or_cross_fitted():
     log_tree = TransformedIntervalRegressor(TREE, func="log")
     folds = CrossFittedIntervalRegressor(log_tree, cv=2).fit(X[:30], TIMES[:30])
     for fitted in (folds, FrozenEstimator(folds)):
-        model = ConformalIntervalRegressor(fitted, method="prefit", mode="lower").conformalize(X[30:], TIMES[30:])
+        model = ConformalIntervalRegressor(fitted, method="prefit", mode="lower").conformalize(
+            X[30:], TIMES[30:]
+        )
         ratio = np.sort(folds.predict(X[30:]) / TIMES[30:, 0])
         expected = folds.predict(NEW) / ratio[math.ceil(0.9 * 31) - 1]
         np.testing.assert_allclose(model.predict_interval(NEW)[:, 0], expected)

@@ -379,7 +379,9 @@ def test_ranges_stand_behind_their_rows_and_infinite_ones_run_to_the_edge():
     bottom, top = ax.get_ylim()
     assert bottom < -1
     assert top > 3
-    drawn = [segment[:, 1].clip(bottom, top).tolist() for segment in ax.collections[-1].get_segments()]
+    drawn = [
+        segment[:, 1].clip(bottom, top).tolist() for segment in ax.collections[-1].get_segments()
+    ]
     assert drawn == [[-1, 2], [1, top], [bottom, top]]
     ax.set_yscale("log")
     bottom, top = ax.get_ylim()

@@ -113,7 +113,9 @@ def test_the_survival_of_a_few_rows_is_a_curve_each(model):
 
 @pytest.mark.parametrize("size", [(7, 4.2), (3.2, 2.4)])
 @pytest.mark.parametrize("rows", [range(6), [0, 0, 0, 1], [5]], ids=str)
-def test_the_names_of_lines_lie_inside_the_axes_apart_from_each_other_and_beside_their_line(model, rows, size):
+def test_the_names_of_lines_lie_inside_the_axes_apart_from_each_other_and_beside_their_line(
+    model, rows, size
+):
     _, ax = plt.subplots(figsize=size)
     plot_survival(model, X[list(rows)], ax=ax).figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in ax.texts]
@@ -130,7 +132,9 @@ def test_a_name_is_where_its_line_is_far_from_others():
     """Two lines that are one up to 4, and then part."""
     rows = np.array([[0.0], [1.0]])
     times = from_events([1, 2, 3, 4, 5, 5, 1, 2, 3, 4, 50, 60], np.ones(12, bool))
-    forest = MaxMarginIntervalForest(1, bootstrap=False, random_state=0).fit(np.repeat(rows, 6, axis=0), times)
+    forest = MaxMarginIntervalForest(1, bootstrap=False, random_state=0).fit(
+        np.repeat(rows, 6, axis=0), times
+    )
     ax = plot_survival(forest, rows)
     assert all(ax.transLimits.inverted().transform(text.xy)[0] > 4 for text in ax.texts)
 
@@ -184,7 +188,11 @@ def test_a_curve_falls_at_0_where_values_are_0_and_begins_near_values_that_are_f
 
 
 def test_a_model_of_the_logarithm_has_a_log_axis_with_plain_numbers(forest, log_forest):
-    assert plot_survival(forest, X[:3]).get_xscale() == plot_quantiles(forest, X, 0).get_yscale() == "linear"
+    assert (
+        plot_survival(forest, X[:3]).get_xscale()
+        == plot_quantiles(forest, X, 0).get_yscale()
+        == "linear"
+    )
     survival = plot_survival(log_forest, X[:3])
     quantiles = plot_quantiles(log_forest, X, 0, y=TIMES)
     assert survival.get_xscale() == quantiles.get_yscale() == "log"
@@ -192,7 +200,9 @@ def test_a_model_of_the_logarithm_has_a_log_axis_with_plain_numbers(forest, log_
         axis.axes.figure.draw_without_rendering()
         bottom, top = axis.get_view_interval()
         assert 0 < low / 10 < bottom < top < 10 * high
-        shown = [label.get_text() for label in [*axis.get_majorticklabels(), *axis.get_minorticklabels()]]
+        shown = [
+            label.get_text() for label in [*axis.get_majorticklabels(), *axis.get_minorticklabels()]
+        ]
         assert {"10", "20", "50"} <= set(shown)
     grid, curve = survival.lines[0].get_data()
     np.testing.assert_allclose(np.diff(np.log(grid)), np.log(grid[1] / grid[0]))
@@ -264,7 +274,9 @@ def test_the_axis_is_called_as_the_target(named, expected):
 
 def test_the_axis_is_called_as_the_feature_that_the_model_saw(model):
     named = DistributionalIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6), cv=3)
-    named.fit(pd.DataFrame(X, columns=["dose", "age"]), y).feature_names_in_ = np.array(["dose", "age"], object)
+    named.fit(pd.DataFrame(X, columns=["dose", "age"]), y).feature_names_in_ = np.array(
+        ["dose", "age"], object
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         assert plot_quantiles(named, X, 1).get_xlabel() == "age"
@@ -283,11 +295,18 @@ def test_a_legend_stays_inside_the_width_of_a_page(forest, q):
 
 
 def test_frames_of_polars_are_drawn_without_pandas_and_pyarrow(monkeypatch):
-    rows = pl.DataFrame({"dose": X[:, 0], "town": pl.Series(["Ulm", "Bonn", None] * 40, dtype=pl.Categorical)})
+    rows = pl.DataFrame(
+        {"dose": X[:, 0], "town": pl.Series(["Ulm", "Bonn", None] * 40, dtype=pl.Categorical)}
+    )
     rows = rows.with_columns(pl.Series("n", np.arange(120) % 7))
     named = MaxMarginIntervalForest(10, min_samples_leaf=10, random_state=0).fit(rows, TIMES)
-    in_pandas = pd.DataFrame({name: rows[name].to_list() for name in rows.columns}).astype({"town": "category"})
-    drawings = [lambda X: plot_quantiles(named, X, "dose", y=TIMES), lambda X: plot_quantiles(named, X, 2)]
+    in_pandas = pd.DataFrame({name: rows[name].to_list() for name in rows.columns}).astype(
+        {"town": "category"}
+    )
+    drawings = [
+        lambda X: plot_quantiles(named, X, "dose", y=TIMES),
+        lambda X: plot_quantiles(named, X, 2),
+    ]
     expected = [draw(in_pandas) for draw in drawings]
     features = ["dose", "town", "n", ("dose", "n")]
     in_pandas.loc[in_pandas["town"].isna(), "town"] = None
@@ -297,7 +316,8 @@ def test_frames_of_polars_are_drawn_without_pandas_and_pyarrow(monkeypatch):
         ax = draw(rows)
         np.testing.assert_array_equal(ax.lines[-1].get_data(), other.lines[-1].get_data())
         np.testing.assert_array_equal(
-            ax.collections[-1].get_paths()[0].vertices, other.collections[-1].get_paths()[0].vertices
+            ax.collections[-1].get_paths()[0].vertices,
+            other.collections[-1].get_paths()[0].vertices,
         )
     display = plot_partial_dependence(named, rows, features)
     for found, other in zip(display.pd_results, wanted.pd_results, strict=True):
@@ -390,7 +410,9 @@ def test_lines_at_infinity_are_not_drawn():
 
 
 def test_the_curve_of_rows_without_an_event_is_flat():
-    forest = MaxMarginIntervalForest(2, bootstrap=False, random_state=0).fit([[1.0], [1.0]], [(1, inf), (2, inf)])
+    forest = MaxMarginIntervalForest(2, bootstrap=False, random_state=0).fit(
+        [[1.0], [1.0]], [(1, inf), (2, inf)]
+    )
     (line,) = plot_survival(forest, [[1.0]]).lines
     assert set(line.get_ydata()) == {1.0}
     assert line.get_xdata()[-1] == 2

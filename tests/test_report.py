@@ -511,7 +511,9 @@ def test_a_model_of_the_logarithm_has_curves_for_a_log_axis(fitted):
             np.testing.assert_allclose(at[1:] / at[:-1], (at[-1] / at[0]) ** (1 / 60))
             assert 0 < at[0] < new[new > 0].min() < new[np.isfinite(new)].max() < at[-1]
             curves = np.array(content["survival"]["rows"])
-            np.testing.assert_allclose(curves, model.predict_survival_function(X_NEW, at), atol=5e-5)
+            np.testing.assert_allclose(
+                curves, model.predict_survival_function(X_NEW, at), atol=5e-5
+            )
             assert content["survival"]["all"]["times"][0] == at[0]
     plain = describe(fitted["forest"], X_NEW, np.exp(Y_NEW))
     assert not plain["target"]["is_log"]

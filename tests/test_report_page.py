@@ -67,11 +67,17 @@ def models():
         "ranges": ConformalIntervalRegressor(
             MaxMarginIntervalForest(20, random_state=0), mode="meets", method="oob"
         ).fit(X, Y),
-        "times": TransformedIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6)).fit(X, np.exp(Y)),
+        "times": TransformedIntervalRegressor(MaxMarginIntervalTree(max_leaf_nodes=6)).fit(
+            X, np.exp(Y)
+        ),
         "times-forest": TransformedIntervalRegressor(
-            ConformalIntervalRegressor(MaxMarginIntervalForest(6, random_state=0), mode="meets", method="oob")
+            ConformalIntervalRegressor(
+                MaxMarginIntervalForest(6, random_state=0), mode="meets", method="oob"
+            )
         ).fit(X, np.exp(Y)),
-        "times-curves": TransformedIntervalRegressor(MaxMarginIntervalForest(6, random_state=0)).fit(X, np.exp(Y)),
+        "times-curves": TransformedIntervalRegressor(
+            MaxMarginIntervalForest(6, random_state=0)
+        ).fit(X, np.exp(Y)),
     }
 
 
@@ -95,7 +101,9 @@ def folder(tmp_path_factory, models):
         rows = X_NEW.set_axis(model.feature_names_in_, axis=1)
         row_names = [f"<b>{row}</b>" for row in range(len(rows))] if name == "ranges" else None
         y = np.exp(Y_NEW) if name.startswith("times") else Y_NEW
-        write_report(model, rows, y, path / f"{name}.html", title="patients.csv", row_names=row_names)
+        write_report(
+            model, rows, y, path / f"{name}.html", title="patients.csv", row_names=row_names
+        )
     return path
 
 
@@ -233,7 +241,9 @@ def labels_of_axis(page, chart, place, anchor):
     """Numbers at an axis, and where they stand."""
     script = "texts => texts.map(text => [text.textContent, text.getAttribute('text-anchor'), text.getAttribute('%s')])"
     found = page.eval_on_selector_all(f"{chart} .axis text:not(.label)", script % place)
-    return np.array([(float(text.replace(",", "")), float(at)) for text, side, at in found if side == anchor])
+    return np.array(
+        [(float(text.replace(",", "")), float(at)) for text, side, at in found if side == anchor]
+    )
 
 
 @pytest.mark.parametrize("name", ["times", "times-forest", "times-curves"])
@@ -245,7 +255,10 @@ def test_a_model_of_the_logarithm_has_log_axes(open_page, models, name):
     if name == "times":
         leaf = int(models["times"].regressor_.apply(X_NEW)[0])
         page.locator(f"[data-node='{leaf}'] .card").hover()
-        axes += [labels_of_axis(page, f"#details {chart}", "x", "middle") for chart in (".strip", ".leaf-curve")]
+        axes += [
+            labels_of_axis(page, f"#details {chart}", "x", "middle")
+            for chart in (".strip", ".leaf-curve")
+        ]
     if name == "times-curves":
         axes.append(labels_of_axis(page, "#survival-chart", "x", "middle"))
     for shown, places in (axis.T for axis in axes):

@@ -237,7 +237,9 @@ def test_ranges_come_back_in_units_of_the_target(func, least):
     lower, upper = model.predict_interval(X, 0.8).T
     np.testing.assert_array_equal(lower, np.full(len(X), least))
     inverse = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square, "arcsinh": np.sinh}[func]
-    np.testing.assert_allclose(upper, inverse(model.regressor_.predict_interval(X, 0.8)[:, 1]), rtol=1e-11)
+    np.testing.assert_allclose(
+        upper, inverse(model.regressor_.predict_interval(X, 0.8)[:, 1]), rtol=1e-11
+    )
     assert not hasattr(TransformedIntervalRegressor(MaxMarginIntervalTree()), "predict_interval")
 
 

@@ -60,7 +60,9 @@ class Picture(NamedTuple):
     def target(self) -> str:
         """What the target is called, by the columns that hold it."""
         options = self.rows.target
-        return name_columns([options[name] for name in ("time", "value", "lower", "upper") if name in options])
+        return name_columns(
+            [options[name] for name in ("time", "value", "lower", "upper") if name in options]
+        )
 
     def features(self, most: int | None = None) -> list[int]:
         """Places of the features that the options name, up to so many."""

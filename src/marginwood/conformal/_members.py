@@ -80,7 +80,11 @@ def ask_trees(forest: MaxMarginIntervalForest, X: Any, spread: str | None) -> Me
 def find_scale(model: Any) -> TransformedIntervalRegressor | None:
     """The model of a transformed target that a fitted model is, or ends in: distances are those of its scale."""
     while not isinstance(model, TransformedIntervalRegressor):
-        model = model.estimators_[0] if isinstance(model, CrossFittedIntervalRegressor) else _part(model)
+        model = (
+            model.estimators_[0]
+            if isinstance(model, CrossFittedIntervalRegressor)
+            else _part(model)
+        )
         if model is None:
             return None
     return model

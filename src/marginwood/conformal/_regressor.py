@@ -36,7 +36,14 @@ from marginwood.conformal._distances import (
     promised_distances,
     tell_infinite,
 )
-from marginwood.conformal._members import SPREADS, Members, ask_models, ask_trees, find_reach, find_scale
+from marginwood.conformal._members import (
+    SPREADS,
+    Members,
+    ask_models,
+    ask_trees,
+    find_reach,
+    find_scale,
+)
 from marginwood.intervals import BoolArray, FloatArray
 
 __all__ = ["ConformalIntervalRegressor"]
@@ -322,7 +329,9 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
             upper = np.nextafter(upper, np.inf)
         ranges = np.column_stack([lower, upper])
         scale = find_scale(self.estimators_[0])
-        return ranges if scale is None else bring_ranges_back(ranges, scale._fitted_transformation())
+        return (
+            ranges if scale is None else bring_ranges_back(ranges, scale._fitted_transformation())
+        )
 
     @property
     def bracket_(self) -> tuple[float, float]:
@@ -396,9 +405,17 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         self._spread = self.spread
         self._held_out = held_out[:, idx]
         centre, spreads = self._ask(_safe_indexing(rows.X, idx)).combine(~self._held_out)
-        raise_first(~np.isfinite(centre), "estimator: its predictions are NaN or infinite", prediction=centre)
+        raise_first(
+            ~np.isfinite(centre),
+            "estimator: its predictions are NaN or infinite",
+            prediction=centre,
+        )
         scale = find_scale(models[0])
-        y = rows.intervals if scale is None else scale._transform(rows.intervals, scale._fitted_transformation())
+        y = (
+            rows.intervals
+            if scale is None
+            else scale._transform(rows.intervals, scale._fitted_transformation())
+        )
         self.calibration_idx_ = idx
         self.residuals_ = y[idx] - centre[:, np.newaxis]
         self.spreads_ = spreads

@@ -44,8 +44,14 @@ COLORMAP = "viridis"
 MOST_VECTORS = 5000
 
 LONGEST_NAME = 22
-SIDE_WORDS = {"bound", "end", "limit"}  # that names of two columns share, and that say nothing of the target
-FAR = 1000.0  # times the greatest value: outside of what is drawn, on a linear axis and on a log axis
+SIDE_WORDS = {
+    "bound",
+    "end",
+    "limit",
+}  # that names of two columns share, and that say nothing of the target
+FAR = (
+    1000.0  # times the greatest value: outside of what is drawn, on a linear axis and on a log axis
+)
 
 
 def pyplot() -> Any:
@@ -95,12 +101,16 @@ def show_legend(ax: Any) -> None:
     """A legend for data of any shape: narrow enough for a column of text, pale behind its words."""
     columns = 4 if len(ax.get_legend_handles_labels()[0]) <= 4 else 3
     place = {"loc": "upper right", "borderaxespad": 0.0, "columnspacing": 1.4}
-    ax.legend(ncols=columns, fontsize="small", facecolor=ax.get_facecolor(), edgecolor="none", **place)
+    ax.legend(
+        ncols=columns, fontsize="small", facecolor=ax.get_facecolor(), edgecolor="none", **place
+    )
 
 
 def far_off(ax: Any, values: FloatArray) -> FloatArray:
     """Values, with numbers far outside of what is drawn in place of infinities."""
-    low, high = np.nan_to_num(ax.dataLim.intervaly, posinf=0.0, neginf=1.0)  # of nothing it is from inf to -inf
+    low, high = np.nan_to_num(
+        ax.dataLim.intervaly, posinf=0.0, neginf=1.0
+    )  # of nothing it is from inf to -inf
     room = FAR * max(high - low, abs(high), abs(low))
     return np.clip(values, low - room, high + room)
 
@@ -134,4 +144,8 @@ def column_names(model: Any, X: Any) -> list[str]:
     if hasattr(X, "columns"):
         return [str(name) for name in X.columns]
     names = getattr(model, "feature_names_in_", None)
-    return [f"x[{idx}]" for idx in range(X.shape[1] if X.ndim == 2 else 0)] if names is None else list(names)
+    return (
+        [f"x[{idx}]" for idx in range(X.shape[1] if X.ndim == 2 else 0)]
+        if names is None
+        else list(names)
+    )

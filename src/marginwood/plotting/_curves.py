@@ -297,7 +297,9 @@ def plot_quantiles(
     grid = np.unique(np.quantile(column[known], np.linspace(0, 1, N_GRID), method="nearest"))
     lines = _quantile_lines(fitted, X, place, grid, levels)
     if not np.isfinite(lines).any():
-        raise ValueError("q: expected quantiles that are finite somewhere; more of the mass lies beyond all limits.")
+        raise ValueError(
+            "q: expected quantiles that are finite somewhere; more of the mass lies beyond all limits."
+        )
     ax = make_axes(ax, figsize=(7, 4.2))
     if fitted.is_of_logarithm:
         make_log(ax, "y")
@@ -310,7 +312,9 @@ def plot_quantiles(
         plot_intervals(intervals[known], x=column[known], ax=ax)
     is_finite = np.isfinite(lines)
     finite = np.where(is_finite, lines, np.nan)
-    ax.update_datalim(np.column_stack([np.broadcast_to(grid, lines.shape)[is_finite], lines[is_finite]]))
+    ax.update_datalim(
+        np.column_stack([np.broadcast_to(grid, lines.shape)[is_finite], lines[is_finite]])
+    )
     _draw_bands(ax, grid, lines, levels)
     if len(levels) % 2:
         middle = len(levels) // 2
@@ -332,7 +336,13 @@ def _draw_bands(ax: Any, grid: FloatArray, lines: FloatArray, levels: FloatArray
     for outer in range(len(levels) // 2):
         edge = far_off(ax, np.append(lines[outer], lines[-1 - outer][::-1]))
         label = f"quantiles {levels[outer]:g} to {levels[-1 - outer]:g}"
-        style: dict[str, Any] = {"color": PREDICTION, "alpha": 0.25, "linewidth": 0, "label": label, "zorder": 2.5}
+        style: dict[str, Any] = {
+            "color": PREDICTION,
+            "alpha": 0.25,
+            "linewidth": 0,
+            "label": label,
+            "zorder": 2.5,
+        }
         ax.add_collection(PolyCollection([np.column_stack([around, edge])], **style), autolim=False)
 
 

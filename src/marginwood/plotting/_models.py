@@ -14,7 +14,15 @@ from marginwood._fitted import read
 from marginwood._support.checks import check_count
 from marginwood._support.tables import library_of
 from marginwood.intervals import FloatArray
-from marginwood.plotting._canvas import INTERVAL, SECOND, as_table, column_names, make_axes, pyplot, shorten
+from marginwood.plotting._canvas import (
+    INTERVAL,
+    SECOND,
+    as_table,
+    column_names,
+    make_axes,
+    pyplot,
+    shorten,
+)
 
 __all__ = ["plot_importances", "plot_leaderboard", "plot_partial_dependence"]
 
@@ -187,12 +195,22 @@ def plot_partial_dependence(
 
     check_is_fitted(model)
     if isinstance(features, str) or not hasattr(features, "__len__") or not len(features):
-        raise ValueError(f"features: expected a list of features and pairs of features, got {features!r}.")
+        raise ValueError(
+            f"features: expected a list of features and pairs of features, got {features!r}."
+        )
     X = as_table(X)
     names = options.setdefault("feature_names", column_names(model, X))
-    place_of = {name: idx for idx, name in enumerate(names)} | {idx: idx for idx in range(len(names))}
-    drawn = {part for feature in features for part in (feature if isinstance(feature, tuple | list) else [feature])}
-    places = sorted({place_of[part] for part in drawn if part in place_of})  # scikit-learn names those it cannot find
+    place_of = {name: idx for idx, name in enumerate(names)} | {
+        idx: idx for idx in range(len(names))
+    }
+    drawn = {
+        part
+        for feature in features
+        for part in (feature if isinstance(feature, tuple | list) else [feature])
+    }
+    places = sorted(
+        {place_of[part] for part in drawn if part in place_of}
+    )  # scikit-learn names those it cannot find
     labels: Categories = []
     if library_of(X) == "polars":
         X, labels, model = _encode(X, model)
@@ -241,18 +259,27 @@ def _encode(X: Any, model: Any) -> tuple[FloatArray, Categories, Any]:
 
     scikit-learn takes no frames but those of pandas, which polars makes with the help of pyarrow.
     """
-    words = [idx for idx, dtype in enumerate(X.dtypes) if not (dtype.is_numeric() or str(dtype) == "Boolean")]
+    words = [
+        idx
+        for idx, dtype in enumerate(X.dtypes)
+        if not (dtype.is_numeric() or str(dtype) == "Boolean")
+    ]
     labels = find_categories(X, words) or [None] * X.shape[1]
     return encode_features(X, labels), labels, _OfCodes(model, X, labels)
 
 
 def _name_codes(display: Any, labels: Categories) -> None:
     """Write labels in place of their codes."""
-    for axes, places, result in zip(display.axes_.flat, display.features, display.pd_results, strict=False):
+    for axes, places, result in zip(
+        display.axes_.flat, display.features, display.pd_results, strict=False
+    ):
         codes = result["grid_values"]
         if labels[places[0]] is None:
             continue
-        words = [[str(labels[place][int(code)]) for code in found] for place, found in zip(places, codes, strict=True)]
+        words = [
+            [str(labels[place][int(code)]) for code in found]
+            for place, found in zip(places, codes, strict=True)
+        ]
         if len(places) == 1:
             axes.set_xticks(codes[0], words[0])
         else:  # a map has the first feature on its vertical axis

@@ -85,8 +85,13 @@ def plot_intervals(
     _draw_bars(ax, place, intervals)
     if predicted is not None:
         size = 4.5 if len(predicted) <= 500 else 2.5
-        ax.plot(place, predicted, "o", color=PREDICTION, markersize=size, label="prediction", zorder=3)
-    ax.set_xlabel(f"rows, sorted by {name}" if x is None else getattr(x, "name", None) or "x", parse_math=False)
+        ax.plot(
+            place, predicted, "o", color=PREDICTION, markersize=size, label="prediction", zorder=3
+        )
+    ax.set_xlabel(
+        f"rows, sorted by {name}" if x is None else getattr(x, "name", None) or "x",
+        parse_math=False,
+    )
     ax.set_ylabel(name_target(y), parse_math=False)
     ax.margins(y=0.18)  # room for arrows and for the legend
     if spans is not None:
@@ -119,8 +124,16 @@ def _draw_ranges(ax: Any, x: FloatArray, ranges: FloatArray) -> None:
 
     rows, columns = np.nonzero(np.isfinite(ranges))
     ax.update_datalim(np.column_stack([x[rows], ranges[rows, columns]]))
-    bars = [[(place, low), (place, high)] for place, (low, high) in zip(x, far_off(ax, ranges), strict=True)]
-    style: dict[str, Any] = {"color": PREDICTION, "alpha": 0.25, "zorder": 0.5, "rasterized": len(x) > MOST_VECTORS}
+    bars = [
+        [(place, low), (place, high)]
+        for place, (low, high) in zip(x, far_off(ax, ranges), strict=True)
+    ]
+    style: dict[str, Any] = {
+        "color": PREDICTION,
+        "alpha": 0.25,
+        "zorder": 0.5,
+        "rasterized": len(x) > MOST_VECTORS,
+    }
     style |= {"linewidth": min(6.0, max(0.6, 1200 / len(x))), "label": "predicted range"}
     ax.add_collection(LineCollection(bars, **style), autolim=False)
     ax.autoscale_view()
@@ -155,7 +168,11 @@ def _draw_bars(ax: Any, x: FloatArray, intervals: FloatArray) -> None:
         marker = Path(arrow * [1, direction], codes)
         ax.plot(x[rows], start[rows], marker=marker, markersize=ARROW_SIZE, **marks)
     ends = intervals[np.isfinite(intervals)]
-    if len(ends) and curve_ends(ends)[0] == 0 and not np.any(np.isneginf(lower) & np.isfinite(upper)):
+    if (
+        len(ends)
+        and curve_ends(ends)[0] == 0
+        and not np.any(np.isneginf(lower) & np.isfinite(upper))
+    ):
         ax.update_datalim([(x[0], 0.0)])
         ax.lines[-1].sticky_edges.y[:] = [0.0]  # no room below 0, where no arrow needs it
     # The legend shows lines of full width, and an arrow that does not leave its line.

@@ -51,7 +51,9 @@ def predicted_ranges(
     }
 
 
-def leaf_curves(tree: IntervalTree, X: FloatArray, y: FloatArray, *, is_log: bool) -> dict[str, Any]:
+def leaf_curves(
+    tree: IntervalTree, X: FloatArray, y: FloatArray, *, is_log: bool
+) -> dict[str, Any]:
     """The estimate of Turnbull of the rows in each leaf, by the leaf's row in the node table."""
     low, high = _limits(y, is_log=is_log)
     leaves = tree.apply(X)
