@@ -29,6 +29,7 @@ LAYERS = (
     {"_trees"},
     {"_linear", "xgb"},
     {"_baselines", "xgb_dask"},
+    {"_resampling"},
     {"_tuning"},
     {"_archive", "_soundness"},
     {"_states"},
