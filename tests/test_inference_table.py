@@ -19,7 +19,8 @@ TABLE = Table(
 
 def test_a_terminal_sees_aligned_columns_and_no_control_characters():
     lines = str(TABLE).splitlines()
-    assert lines[0] == "A model" and lines[-1] == "Rows: 3 & more."
+    assert lines[0] == "A model"
+    assert lines[-1] == "Rows: 3 & more."
     assert "\x1b" not in str(TABLE)
     assert lines[2].split() == ["age", "<years>", "0.1235", "3", "<0.0001"]
     assert lines[3].split() == ["s\\x1b[2Jex", "0.0500"]
@@ -30,7 +31,8 @@ def test_a_terminal_sees_aligned_columns_and_no_control_characters():
 def test_dictionaries_and_frames_keep_all_digits():
     pd = pytest.importorskip("pandas")
     columns = TABLE.to_dict()
-    assert columns["coef"][0] == 0.123456789 and TABLE["p"] == [1e-9, 0.04999]
+    assert columns["coef"][0] == 0.123456789
+    assert TABLE["p"] == [1e-9, 0.04999]
     assert type(columns["n"][0]) is int
     frame = TABLE.to_frame()
     assert isinstance(frame, pd.DataFrame)
@@ -41,7 +43,9 @@ def test_dictionaries_and_frames_keep_all_digits():
 
 def test_a_notebook_sees_escaped_html():
     html = TABLE._repr_html_()
-    assert "age &lt;years&gt;" in html and "3 &amp; more" in html and "<caption>A model" in html
+    assert "age &lt;years&gt;" in html
+    assert "3 &amp; more" in html
+    assert "<caption>A model" in html
     assert html.count("<tr>") == 3
 
 

@@ -23,7 +23,7 @@ LEAST_P_VALUE = 1e-4
 class Table:
     """Columns with names; ``print`` shows it in a terminal, and a notebook as HTML.
 
-    Attributes
+    Parameters
     ----------
     columns : dict of list
         The columns by name, all of one length: texts, numbers, and None or NaN where there is
