@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood._persistence import load, save
-from marginwood._tuning.journal import Journal
+from marginwood._resampling.journal import Journal
 
 __all__ = ["Checkpoint", "Piece", "as_plain", "describe"]
 

@@ -38,11 +38,11 @@ from marginwood._ensemble.members import (
     takes_finite_only,
 )
 from marginwood._ensemble.weights import score_known, select_weights
+from marginwood._resampling.journal import digest
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
-from marginwood._tuning.journal import digest
 from marginwood._tuning.selection import split_rows
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.metrics import get_scorer

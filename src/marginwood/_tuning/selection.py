@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.model_selection import GroupKFold
 
 from marginwood._base import Rows
+from marginwood._resampling.splitters import N_SPLITS, make_splitter
 from marginwood._support.checks import check_count, is_integer
-from marginwood._tuning.splitters import N_SPLITS, make_splitter
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 SELECTIONS = ("min", "1se")
