@@ -65,7 +65,7 @@ POWERS = 10.0 ** np.arange(23)  # exact
 SMALLEST_NORMAL = np.finfo(np.float64).smallest_normal
 
 
-@np.errstate(under="ignore")  # the neighbour of 0 is subnormal
+@np.errstate(under="ignore", over="ignore")  # the neighbour of 0 is subnormal
 def below(values: FloatArray | np.float64) -> FloatArray:
     """The neighbours of numbers that are right below them; infinities are their own."""
     return np.where(np.isinf(values), values, np.nextafter(values, -np.inf))
