@@ -173,7 +173,7 @@ def _importance_values(model: Any) -> FloatArray | None:
     if categories is None or not hasattr(model, "coef_"):
         return None if values is None else np.asarray(values, np.float64)
     largest = np.zeros(len(categories))
-    for (idx, _), weight in zip(list_indicators(categories), values, strict=False):
+    for (idx, _), weight in zip(list_indicators(categories), model.coef_, strict=False):
         if abs(weight) > abs(largest[idx]):
             largest[idx] = weight
     return largest
