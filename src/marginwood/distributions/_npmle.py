@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -15,9 +16,16 @@ from marginwood._support.checks import check_positive, check_share
 from marginwood._support.labels import read_labels
 from marginwood._support.notices import warn
 from marginwood.distributions._bands import ConfidenceBand, make_band
+from marginwood.distributions._known import Entries, KnownRows
 from marginwood.distributions._solve import LEAST_TOLERANCE, make_problem, solve
 from marginwood.distributions._steps import IntervalDistribution
-from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
+from marginwood.intervals import (
+    FloatArray,
+    IntArray,
+    check_informative,
+    check_intervals,
+    check_sample_weight,
+)
 
 __all__ = ["Turnbull", "turnbull"]
 
@@ -202,7 +210,9 @@ def _estimate(intervals: FloatArray, weight: FloatArray | None, tol: float) -> T
     """The estimate from checked rows."""
     check_informative(intervals, weight)
     warn_of_events(intervals)
-    intervals, weight = _leave_out(intervals, weight)
+    every = np.ones(len(intervals)) if weight is None else weight
+    known = KnownRows(intervals, partial(_weigh_all, every), np.zeros(1, np.int64))
+    intervals, weight = _leave_out(intervals, every)
     total = float(weight.sum())
     support, ranges = make_problem(intervals, weight / total)
     scratch = make_scratch(len(ranges.first), len(support))
@@ -217,15 +227,18 @@ def _estimate(intervals: FloatArray, weight: FloatArray | None, tol: float) -> T
     result.log_likelihood = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     result.gap = total * gap
     result._rows = intervals, weight
+    result._known = known
     return result
 
 
-def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _weigh_all(weight: FloatArray, _: IntArray) -> Entries:
+    """The rows of the one query that there is."""
+    rows = np.flatnonzero(weight)
+    return Entries(np.array([0, len(rows)]), rows, weight[rows])
+
+
+def _leave_out(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The informative rows, and their weights."""
     counted = np.isfinite(intervals).any(axis=1)
-    if weight is not None:
-        counted &= weight > LEAST_SHARE * weight[counted].sum()
-    if not counted.all():
-        intervals = intervals[counted]
-        weight = None if weight is None else weight[counted]
-    return intervals, np.ones(len(intervals)) if weight is None else weight
+    counted &= weight > LEAST_SHARE * weight[counted].sum()
+    return intervals[counted], weight[counted]
