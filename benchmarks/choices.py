@@ -12,6 +12,8 @@ of its error, against that of the first.
 - ``python -m benchmarks.choices forest --data DIR``: the anchors of forests, by out-of-bag rows.
 - ``python -m benchmarks.choices boosting --data DIR``: parameters of `MaxMarginIntervalBoosting`,
   one changed at a time; the first are its defaults.
+- ``python -m benchmarks.choices stops --data DIR``: cross-fitted boosters with the stages that suit
+  the fold of each, and with those that suit the other folds, on rows that none of them has seen.
 - ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left
   out at a time, more forests, and weights that see no margin; mixtures are scored on rows that
   neither models nor weights have seen.
@@ -24,6 +26,7 @@ of its error, against that of the first.
 """
 
 import argparse
+import copy
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -43,8 +46,10 @@ from marginwood import (
 )
 from marginwood._base import Rows
 from marginwood._ensemble import weights
+from marginwood._ensemble.crossfit import find_watchers, fit_fold, keep_stages
 from marginwood._ensemble.finite import learn_fill, make_finite
 from marginwood._ensemble.library import auto_models, seeded
+from marginwood._tuning.selection import split_rows
 from marginwood.losses import LOSSES, optimal_constant, quartile_distance
 from marginwood.metrics import get_scorer
 from marginwood.model_selection import CensoringStratifiedKFold
@@ -235,6 +240,22 @@ def boosting_errors(X, y):
     return errors
 
 
+def stop_errors(X, y):
+    """The error of cross-fitted boosters by which fold says when each of them stops; that of five folds together."""
+    predictions = {"own fold": np.empty(len(y)), "other folds": np.empty(len(y))}
+    for train, test in CensoringStratifiedKFold(5).split(X, y):
+        rows = Rows(X[train], y[train], np.ones(len(train)))
+        splits = split_rows(rows, 5, None)
+        watchers = find_watchers(rows, [unseen for _, unseen in splits])
+        booster = MaxMarginIntervalBoosting(random_state=0)
+        models = [fit_fold(booster, rows, *split, weighted=False, watched=True) for split in splits]
+        for name, says in (("own fold", np.eye(len(splits))), ("other folds", watchers)):
+            kept = [copy.copy(model) for model in models]
+            keep_stages(kept, says)
+            predictions[name][test] = np.mean([model.predict(X[test]) for model in kept], axis=0)
+    return {name: interval_mean_squared_error(y, found) for name, found in predictions.items()}
+
+
 def predict_unseen(model, X, y, X_test):
     """What a model predicts of its training rows without having seen them, and of others."""
     if isinstance(model, MaxMarginIntervalForest):
@@ -295,6 +316,7 @@ CHOICES = {
     "tree": tree_errors,
     "forest": forest_errors,
     "boosting": boosting_errors,
+    "stops": stop_errors,
     "pool": pool_errors,
     "xgb": xgb_errors,
 }

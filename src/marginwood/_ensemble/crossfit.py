@@ -34,8 +34,8 @@ __all__ = ["CrossFittedIntervalRegressor"]
 class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """The mean of models of one kind, each trained without one fold of the rows.
 
-    A booster that has a patience stops early on the fold that its model does not see, so nothing
-    need be held out.
+    Boosters that have a patience need no rows held out: each has as many stages as are best for the
+    *other* models' folds. Its own fold has no say, so that it is predicted as new rows are.
 
     Parameters
     ----------
@@ -115,34 +115,46 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         splits = split_rows(rows, self.cv, groups)
-        folds: list[Any] = [None] * len(splits)
+        tests = [test for _, test in splits]
+        watchers = find_watchers(rows, tests)
+        models: list[Any] = [None] * len(splits)
 
-        def train(fold: int) -> tuple[Any, FloatArray]:
-            model = fit_fold(
+        def train(fold: int) -> Any:
+            return fit_fold(
                 self.estimator,
                 rows,
                 *splits[fold],
                 weighted=sample_weight is not None,
                 groups=groups,
+                watched=watchers[fold].any(),
             )
-            return model, model.predict(_safe_indexing(X, splits[fold][1]))
+
+        def predict(fold: int) -> FloatArray:
+            return models[fold].predict(_safe_indexing(X, tests[fold]))
 
         with progress_bar("folds", len(splits), verbose=self.verbose) as advance:
-            for fold, result in run_in_threads(train, range(len(splits)), self.n_jobs):
-                folds[fold] = result
+            for fold, model in run_in_threads(train, range(len(splits)), self.n_jobs):
+                models[fold] = model
                 advance()
-        return self._keep(folds, [test for _, test in splits], len(rows.intervals))
+        keep_stages(models, watchers)
+        found = dict(run_in_threads(predict, range(len(splits)), self.n_jobs))
+        predictions = [found[fold] for fold in range(len(splits))]
+        return self._keep(models, predictions, tests, len(rows.intervals))
 
     def _keep(
-        self, folds: list[Any], tests: list[IntArray], n_rows: int
+        self,
+        models: list[Any],
+        predictions: list[FloatArray],
+        tests: list[IntArray],
+        n_rows: int,
     ) -> CrossFittedIntervalRegressor:
         """Keep the model of every fold; beside it come its predictions of the rows that it was trained without."""
         total = np.zeros(n_rows)
         n_models = np.zeros(n_rows)
-        for (_, prediction), test in zip(folds, tests, strict=True):
+        for prediction, test in zip(predictions, tests, strict=True):
             total[test] += prediction
             n_models[test] += 1
-        self.estimators_ = [model for model, _ in folds]
+        self.estimators_ = models
         self.folds_ = tests
         self.oof_prediction_ = np.where(n_models > 0, total / np.maximum(n_models, 1), np.nan)
         return self
@@ -197,26 +209,65 @@ def fit_fold(
     *,
     weighted: bool,
     groups: Any = None,
+    watched: bool = False,
 ) -> Any:
-    """A model of the informative training rows; it stops early on such test rows if it can.
+    """A model of the informative training rows.
 
     Others carry no information, but would count in shares of rows, and bring a warning with their
-    numbers in the fold.
+    numbers in the fold. A booster that is `watched` has its losses of the test rows, and all stages
+    until these say stop; `keep_stages` is to follow.
     """
     model = clone(estimator)
     is_informative = rows.is_informative
     train, test = train[is_informative[train]], test[is_informative[test]]
-    given = model.get_params(deep=False)
-    options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
+    X, y = _safe_indexing(rows.X, train), targets_for(model, rows.intervals, train)
+    weight = rows.weight[train] if weighted else None
+    if watched and is_staged(model):
+        X_val, y_val = _safe_indexing(rows.X, test), rows.intervals[test]
+        model._fit_stages(X, y, weight, X_val, y_val, rows.weight[test])
+        return model
+    options: dict[str, Any] = {"sample_weight": weight} if weighted else {}
     if groups is not None and has_fit_parameter(model, "groups"):
         options["groups"] = np.asarray(groups)[train]
-    if (
-        has_fit_parameter(model, "X_val")
-        and given.get("n_iter_no_change") is not None
-        and len(test)
-    ):
-        options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
-        options |= {"sample_weight_val": rows.weight[test]}
-    return model.fit(
-        _safe_indexing(rows.X, train), targets_for(model, rows.intervals, train), **options
+    return model.fit(X, y, **options)
+
+
+def is_staged(estimator: Any) -> bool:
+    """Whether it is a booster that stops early."""
+    return (
+        getattr(estimator, "_fit_stages", None) is not None
+        and estimator.n_iter_no_change is not None
     )
+
+
+def find_watchers(rows: Rows, tests: list[IntArray]) -> FloatArray:
+    """For each fold the weights of the folds that say how many stages its booster keeps.
+
+    They share no row with it, and weigh what their informative rows do. Where there is none, as for
+    a single fold, a booster holds out rows of its own.
+    """
+    weight = np.where(rows.is_informative, rows.weight, 0.0)
+    held_out = np.zeros((len(tests), len(weight)), np.float32)
+    for fold, test in enumerate(tests):
+        held_out[fold, test[weight[test] > 0]] = 1.0
+    total = held_out @ (weight / max(weight.max(), np.finfo(float).tiny))
+    is_apart = held_out @ held_out.T == 0
+    return np.where(is_apart & (total[:, np.newaxis] > 0), total, 0.0)
+
+
+def keep_stages(models: list[Any], watchers: FloatArray) -> None:
+    """Cut boosters of folds at the stage at which those that watch them have the least mean loss.
+
+    A booster that stopped where its own fold is predicted best would predict that one too well: on
+    pure noise as if a tenth of the variance could be explained. A curve of losses that has ended
+    stays where it was.
+    """
+    if not is_staged(models[0]):
+        return
+    watched = np.flatnonzero(watchers.any(axis=1))
+    curves = [models[fold].validation_score_ for fold in watched]
+    n_stages = max(map(len, curves), default=0)
+    losses = np.array([np.pad(curve, (0, n_stages - len(curve)), "edge") for curve in curves])
+    for fold in watched:
+        mean = watchers[fold, watched] @ losses
+        models[fold]._keep_stages(int(np.argmin(mean)) + 1)

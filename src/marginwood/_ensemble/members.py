@@ -18,7 +18,13 @@ from sklearn.utils import _safe_indexing, get_tags
 from marginwood._base import LARGEST_SEED, Rows, check_features, check_outer_features
 from marginwood._categories import Categories
 from marginwood._ensemble.checkpoint import Checkpoint, Piece
-from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
+from marginwood._ensemble.crossfit import (
+    CrossFittedIntervalRegressor,
+    find_watchers,
+    fit_fold,
+    is_staged,
+    keep_stages,
+)
 from marginwood._ensemble.library import seeded
 from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import is_integer
@@ -105,6 +111,7 @@ class Training:
         self.splits = splits
         self.weighted = weighted
         self.is_informative = rows.is_informative
+        self._watchers = find_watchers(rows, [test for _, test in splits])
         self._groups = groups
         self._finite = None if finite is None else rows._replace(X=finite)
 
@@ -126,6 +133,7 @@ class Training:
                 *self.splits[fold],
                 weighted=self.weighted,
                 groups=self._groups,
+                watched=self._watchers[fold].any(),
             )
         every = np.flatnonzero(self.is_informative)
         return fit_fold(member.estimator, rows, every, every[:0], weighted=self.weighted)
@@ -153,8 +161,14 @@ class Training:
         rows = self.rows_for(member)
         model = CrossFittedIntervalRegressor(member.estimator, cv=cv)
         check_outer_features(model, rows.X, reset=True)
+        models, predictions = (list(part) for part in list(zip(*folds, strict=True))[:2])
+        if is_staged(member.estimator):
+            keep_stages(models, self._watchers)
+            predictions = [
+                self.predict_unseen(member, fold, each) for fold, each in enumerate(models)
+            ]
         tests = [test for _, test in self.splits]
-        model._keep([(fold.model, fold.prediction) for fold in folds], tests, len(rows.intervals))
+        model._keep(models, predictions, tests, len(rows.intervals))
         return model, model.oof_prediction_
 
 
