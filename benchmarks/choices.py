@@ -27,6 +27,7 @@ of its error, against that of the first.
 
 import argparse
 import copy
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -46,10 +47,10 @@ from marginwood import (
 )
 from marginwood._base import Rows
 from marginwood._ensemble import weights
-from marginwood._ensemble.crossfit import find_watchers, fit_fold, keep_stages
 from marginwood._ensemble.finite import learn_fill, make_finite
 from marginwood._ensemble.library import auto_models, seeded
-from marginwood._tuning.selection import split_rows
+from marginwood._resampling.folds import make_folds
+from marginwood._resampling.stops import keep_stages
 from marginwood.losses import LOSSES, optimal_constant, quartile_distance
 from marginwood.metrics import get_scorer
 from marginwood.model_selection import CensoringStratifiedKFold
@@ -245,14 +246,16 @@ def stop_errors(X, y):
     predictions = {"own fold": np.empty(len(y)), "other folds": np.empty(len(y))}
     for train, test in CensoringStratifiedKFold(5).split(X, y):
         rows = Rows(X[train], y[train], np.ones(len(train)))
-        splits = split_rows(rows, 5, None)
-        watchers = find_watchers(rows, [unseen for _, unseen in splits])
         booster = MaxMarginIntervalBoosting(random_state=0)
-        models = [fit_fold(booster, rows, *split, weighted=False, watched=True) for split in splits]
-        for name, says in (("own fold", np.eye(len(splits))), ("other folds", watchers)):
-            kept = [copy.copy(model) for model in models]
-            keep_stages(kept, says)
-            predictions[name][test] = np.mean([model.predict(X[test]) for model in kept], axis=0)
+        folds = make_folds(rows, 5, None, weighted=False)
+        models = {fold: fold.fit(booster, watched=True) for fold in folds}
+        for name, prediction in predictions.items():
+            kept = {
+                replace(fold, watchers=own) if name == "own fold" else fold: copy.copy(model)
+                for (fold, model), own in zip(models.items(), np.eye(len(folds)), strict=True)
+            }
+            keep_stages(kept)
+            prediction[test] = np.mean([model.predict(X[test]) for model in kept.values()], axis=0)
     return {name: interval_mean_squared_error(y, found) for name, found in predictions.items()}
 
 

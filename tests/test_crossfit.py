@@ -18,8 +18,8 @@ from marginwood import (
     MaxMarginIntervalTree,
 )
 from marginwood._base import Rows
-from marginwood._ensemble.crossfit import find_watchers
 from marginwood._fitted import read
+from marginwood._resampling.stops import find_watchers
 from marginwood.datasets import make_sine
 from marginwood.metrics import interval_d2_score
 

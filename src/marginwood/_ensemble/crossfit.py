@@ -9,24 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, _safe_indexing, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
     IntervalRegressorMixin,
-    Rows,
     all_or_nothing,
     check_outer_features,
     check_rows,
-    targets_for,
 )
+from marginwood._resampling.folds import Fold, make_folds
+from marginwood._resampling.run import run
+from marginwood._resampling.stops import keep_stages
 from marginwood._support.checks import check_model
-from marginwood._support.progress import progress_bar
-from marginwood._support.threads import run_in_threads
 from marginwood._trees.table import IntervalTree
-from marginwood._tuning.selection import split_rows
-from marginwood.intervals import FloatArray, IntArray
+from marginwood.intervals import FloatArray
 
 __all__ = ["CrossFittedIntervalRegressor"]
 
@@ -114,48 +112,27 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         check_model("estimator", self.estimator)
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
-        splits = split_rows(rows, self.cv, groups)
-        tests = [test for _, test in splits]
-        watchers = find_watchers(rows, tests)
-        models: list[Any] = [None] * len(splits)
+        folds = make_folds(rows, self.cv, groups, weighted=sample_weight is not None)
+        models = run(
+            lambda fold: fold.fit(self.estimator, watched=True),
+            folds,
+            label="folds",
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        keep_stages(models)
+        unseen = run(lambda fold: fold.predict(models[fold]), folds, n_jobs=self.n_jobs)
+        return self._keep({fold: (models[fold], unseen[fold]) for fold in folds})
 
-        def train(fold: int) -> Any:
-            return fit_fold(
-                self.estimator,
-                rows,
-                *splits[fold],
-                weighted=sample_weight is not None,
-                groups=groups,
-                watched=watchers[fold].any(),
-            )
-
-        def predict(fold: int) -> FloatArray:
-            return models[fold].predict(_safe_indexing(X, tests[fold]))
-
-        with progress_bar("folds", len(splits), verbose=self.verbose) as advance:
-            for fold, model in run_in_threads(train, range(len(splits)), self.n_jobs):
-                models[fold] = model
-                advance()
-        keep_stages(models, watchers)
-        found = dict(run_in_threads(predict, range(len(splits)), self.n_jobs))
-        predictions = [found[fold] for fold in range(len(splits))]
-        return self._keep(models, predictions, tests, len(rows.intervals))
-
-    def _keep(
-        self,
-        models: list[Any],
-        predictions: list[FloatArray],
-        tests: list[IntArray],
-        n_rows: int,
-    ) -> CrossFittedIntervalRegressor:
-        """Keep the model of every fold; beside it come its predictions of the rows that it was trained without."""
-        total = np.zeros(n_rows)
-        n_models = np.zeros(n_rows)
-        for prediction, test in zip(predictions, tests, strict=True):
-            total[test] += prediction
-            n_models[test] += 1
-        self.estimators_ = models
-        self.folds_ = tests
+    def _keep(self, fitted: dict[Fold, tuple[Any, FloatArray]]) -> CrossFittedIntervalRegressor:
+        """Keep the model of every fold; beside it come its predictions of the rows that it has not seen."""
+        n_rows = len(next(iter(fitted)).rows.intervals)
+        total, n_models = np.zeros(n_rows), np.zeros(n_rows)
+        for fold, (_, prediction) in fitted.items():
+            total[fold.unseen] += prediction
+            n_models[fold.unseen] += 1
+        self.estimators_ = [model for model, _ in fitted.values()]
+        self.folds_ = [fold.unseen for fold in fitted]
         self.oof_prediction_ = np.where(n_models > 0, total / np.maximum(n_models, 1), np.nan)
         return self
 
@@ -199,75 +176,3 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
-
-
-def fit_fold(
-    estimator: Any,
-    rows: Rows,
-    train: IntArray,
-    test: IntArray,
-    *,
-    weighted: bool,
-    groups: Any = None,
-    watched: bool = False,
-) -> Any:
-    """A model of the informative training rows.
-
-    Others carry no information, but would count in shares of rows, and bring a warning with their
-    numbers in the fold. A booster that is `watched` has its losses of the test rows, and all stages
-    until these say stop; `keep_stages` is to follow.
-    """
-    model = clone(estimator)
-    is_informative = rows.is_informative
-    train, test = train[is_informative[train]], test[is_informative[test]]
-    X, y = _safe_indexing(rows.X, train), targets_for(model, rows.intervals, train)
-    weight = rows.weight[train] if weighted else None
-    if watched and is_staged(model):
-        X_val, y_val = _safe_indexing(rows.X, test), rows.intervals[test]
-        model._fit_stages(X, y, weight, X_val, y_val, rows.weight[test])
-        return model
-    options: dict[str, Any] = {"sample_weight": weight} if weighted else {}
-    if groups is not None and has_fit_parameter(model, "groups"):
-        options["groups"] = np.asarray(groups)[train]
-    return model.fit(X, y, **options)
-
-
-def is_staged(estimator: Any) -> bool:
-    """Whether it is a booster that stops early."""
-    return (
-        getattr(estimator, "_fit_stages", None) is not None
-        and estimator.n_iter_no_change is not None
-    )
-
-
-def find_watchers(rows: Rows, tests: list[IntArray]) -> FloatArray:
-    """For each fold the weights of the folds that say how many stages its booster keeps.
-
-    They share no row with it, and weigh what their informative rows do. Where there is none, as for
-    a single fold, a booster holds out rows of its own.
-    """
-    weight = np.where(rows.is_informative, rows.weight, 0.0)
-    held_out = np.zeros((len(tests), len(weight)), np.float32)
-    for fold, test in enumerate(tests):
-        held_out[fold, test[weight[test] > 0]] = 1.0
-    total = held_out @ (weight / max(weight.max(), np.finfo(float).tiny))
-    is_apart = held_out @ held_out.T == 0
-    return np.where(is_apart & (total[:, np.newaxis] > 0), total, 0.0)
-
-
-def keep_stages(models: list[Any], watchers: FloatArray) -> None:
-    """Cut boosters of folds at the stage at which those that watch them have the least mean loss.
-
-    A booster that stopped where its own fold is predicted best would predict that one too well: on
-    pure noise as if a tenth of the variance could be explained. A curve of losses that has ended
-    stays where it was.
-    """
-    if not is_staged(models[0]):
-        return
-    watched = np.flatnonzero(watchers.any(axis=1))
-    curves = [models[fold].validation_score_ for fold in watched]
-    n_stages = max(map(len, curves), default=0)
-    losses = np.array([np.pad(curve, (0, n_stages - len(curve)), "edge") for curve in curves])
-    for fold in watched:
-        mean = watchers[fold, watched] @ losses
-        models[fold]._keep_stages(int(np.argmin(mean)) + 1)

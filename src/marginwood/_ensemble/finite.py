@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from marginwood._base import Rows, check_features
 from marginwood._categories import Categories
 from marginwood.intervals import FloatArray
 
-__all__ = ["FiniteMixin", "learn_fill", "make_finite", "make_indicators", "sum_indicators"]
-
-
-class FiniteMixin:
-    """A mixture whose models see X as it is or, those that take nothing else, as finite numbers."""
-
-    categories_: Categories | None
-    _takes_finite: list[str]  # names of the models that see finite numbers
-    _fill: FloatArray
-
-    def _learn_finite(self, rows: Rows, names: list[str]) -> None:
-        """Find out what stands for NaN and infinities, for the models of these names."""
-        self._takes_finite = names
-        if names:
-            self._fill = learn_fill(self._as_numbers(rows.X)[rows.weight > 0])
-
-    def _as_finite(self, X: Any) -> FloatArray:
-        """X for these models."""
-        return make_finite(self._as_numbers(X), self._fill)
-
-    def _as_numbers(self, X: Any) -> FloatArray:
-        codes = check_features(self, X, categories=self.categories_)
-        return codes if self.categories_ is None else make_indicators(codes, self.categories_)
+__all__ = ["learn_fill", "make_finite", "make_indicators", "sum_indicators"]
 
 
 def learn_fill(X: FloatArray) -> FloatArray:
