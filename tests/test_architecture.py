@@ -28,7 +28,7 @@ LAYERS = (
     {"_effects", "_validation", "_paths", "_predictive"},
     {"_trees"},
     {"_linear", "xgb"},
-    {"_baselines", "xgb_dask"},
+    {"_smooth", "_baselines", "xgb_dask"},
     {"_resampling"},
     {"_tuning"},
     {"_archive", "_soundness"},

@@ -205,6 +205,8 @@ def make_intervals(
         raise ValueError(
             "lower, upper: both are None. Pass the known ends of at least one side, one for each row."
         )
+    lower = -np.inf if lower is None else lower
+    upper = np.inf if upper is None else upper
     lower, upper = as_columns(lower=lower, upper=upper)
     if nan == "open":
         lower = np.where(np.isnan(lower), -np.inf, lower)

@@ -21,9 +21,9 @@ from marginwood._base import (
     check_outer_features,
     check_rows,
 )
-from marginwood._categories import Categories, find_categories
+from marginwood._categories import Categories, find_categories, make_indicators
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
-from marginwood._ensemble.finite import learn_fill, make_finite, make_indicators
+from marginwood._ensemble.finite import learn_fill, make_finite
 from marginwood._ensemble.library import check_models, seeded
 from marginwood._resampling.folds import Bags, Fold, make_bags
 from marginwood._resampling.stops import is_staged, keep_stages
