@@ -1,7 +1,6 @@
 """DistributionalSuperLearner: a mixture of predicted distributions, weighed by how they predict unseen rows.
 
-The *pool* of some distributions is their weighted mean: its curve is the weighted mean of their
-curves.
+The curve of a *mixture* of distributions is the weighted mean of their curves.
 """
 
 from __future__ import annotations
@@ -219,19 +218,19 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
         IntervalDistribution
             One row per row of X.
         """
-        return make_steps(self._pool(X)[0], self.limits_)
+        return make_steps(self._mix(X)[0], self.limits_)
 
-    def _pool(self, X: Any) -> tuple[FloatArray, list[IntervalDistribution]]:
-        """The pooled curves at the limits, and the distributions of the models."""
+    def _mix(self, X: Any) -> tuple[FloatArray, list[IntervalDistribution]]:
+        """The mixed curves at the limits, and the distributions of the models."""
         check_is_fitted(self)
         X = check_outer_features(self, X)
         names = list(self.estimators_)
-        pooled = np.zeros((X.shape[0], len(self.limits_)))
+        mixed = np.zeros((X.shape[0], len(self.limits_)))
         # In the order of the models, whatever thread is first: sums depend on their order.
         found = run(lambda name: self._cumulate(name, X), names, n_jobs=self.n_jobs)
         for name, (curves, _) in found.items():
-            pooled += self.weights_[name] * curves
-        return pooled, [distribution for _, distribution in found.values()]
+            mixed += self.weights_[name] * curves
+        return mixed, [distribution for _, distribution in found.values()]
 
     def _cumulate(self, name: str, X: Any) -> tuple[FloatArray, IntervalDistribution]:
         """The curves of a model at the limits, which rounding must not make fall or exceed 1, and its distributions."""
@@ -254,9 +253,9 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
             those models place it that go on beyond the limits, such as linear ones; if there is
             none, it is the farthest limit.
         """
-        pooled, members = self._pool(X)
+        mixed, members = self._mix(X)
         return find_medians(
-            pooled, self.limits_, members, [self.weights_[name] for name in self.estimators_]
+            mixed, self.limits_, members, [self.weights_[name] for name in self.estimators_]
         )
 
 
