@@ -148,9 +148,9 @@ def test_bands_of_next_to_nothing_are_wide_and_finite(y):
 
 def test_the_limit_follows_from_the_rows():
     rng = np.random.default_rng(0)
-    ends = rng.uniform([0, 1], [1, 2], (60, 2))
+    ends = np.cumsum(rng.uniform([0, 0.05], [1, 0.4], (60, 2)), axis=1)
     assert turnbull(ends).confidence_band([1]).method == "likelihood ratio (cube-root limit)"
-    planned = np.column_stack([np.floor(ends[:, 0] * 4), 4 + np.floor(ends[:, 1] * 4)])
+    planned = np.column_stack([np.floor(ends[:, 0] * 8), 1 + np.floor(ends[:, 1] * 8)])
     chi = "likelihood ratio (chi-squared limit)"
     assert turnbull(planned).confidence_band([1]).method == chi
     ends[:6] = ends[:6, :1]
