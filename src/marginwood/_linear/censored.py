@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, Rows, all_or_nothing, check_rows
 from marginwood._core.problem import SMALLEST_NORMAL
-from marginwood._linear.errors import ERRORS
+from marginwood._linear.errors import ERRORS, Error
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import check_finite_features
 from marginwood._linear.likelihood import LikelihoodProblem, maximise_likelihood
@@ -25,10 +25,13 @@ from marginwood.intervals import FloatArray
 
 __all__ = ["CensoredLinearRegression"]
 
-# The distribution of errors in steps: so many, and beyond them tails of so much mass each. A
-# probability is then off by less than 1e-4.
+# The distribution of errors in steps: so many of one width between quantiles of so small shares. A
+# probability is then off by less than 1e-4. Beyond, each step is wider than the one before, up to
+# where next to nothing is left: there the exponential of an error may still matter to a mean.
 N_STEPS = 400
 TAIL = 1e-6
+GROWTH = 1.05 ** np.arange(1, 150)
+LEAST_LOG = np.log(1e-300)
 # The deviation of limits that are one value, relative to that.
 LEAST_UNIT = 1e-6
 
@@ -196,17 +199,13 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         Returns
         -------
         IntervalDistribution
-            One row per row of X, in 400 steps; the last millionth on either side counts as
-            infinitely far away.
+            One row per row of X, in steps: 400 narrow ones, and wider ones for the last millionth
+            on either side, up to where 1e-300 is left.
         """
         prediction = self.predict(X)
         error = ERRORS[self.error]
-        low, high = error.quantile(np.array([TAIL, 1 - TAIL]))
-        edges = np.linspace(low, high, N_STEPS + 1)
-        mass = np.diff(np.exp(error.log_cdf(edges)), prepend=0.0, append=1.0)
-        ends = np.concatenate(
-            [[-np.inf], self.scale_ * (edges - error.quantile(np.array(0.5))), [np.inf]]
-        )
+        edges, mass = _make_steps(error)
+        ends = self.scale_ * (edges - error.quantile(np.array(0.5)))
         # Not checked: of targets near the largest that are allowed, tails lie beyond.
         return IntervalDistribution._of(np.column_stack([ends[:-1], ends[1:]]), mass).shifted(
             prediction
@@ -216,6 +215,17 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = False
         return tags
+
+
+def _make_steps(error: Error) -> tuple[FloatArray, FloatArray]:
+    """Edges of steps, and the probabilities between them."""
+    edges = np.linspace(*error.quantile(np.array([TAIL, 1 - TAIL])), N_STEPS + 1)
+    beyond = np.cumsum((edges[1] - edges[0]) * GROWTH)
+    edges = np.concatenate([edges[0] - beyond[::-1], edges, edges[-1] + beyond])
+    edges = edges[np.minimum(error.log_cdf(edges), error.log_sf(edges)) > LEAST_LOG]
+    # Differences of the smaller tail, so that small probabilities keep their digits.
+    below, above = np.exp(error.log_cdf(edges)), np.exp(error.log_sf(edges))
+    return edges, np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
 
 
 def _unit_of(rows: Rows) -> tuple[float, float]:
