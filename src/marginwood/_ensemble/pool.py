@@ -29,6 +29,7 @@ from marginwood._linear.errors import ERRORS
 from marginwood._predictive import DistributionMixin
 from marginwood._resampling.folds import make_folds, make_whole
 from marginwood._resampling.run import run
+from marginwood._support.notices import warn
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
@@ -252,9 +253,15 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
         ndarray of shape (n_samples,)
             Medians. Where a curve ends before it reaches one half, what is left of it is placed as
             those models place it that go on beyond the limits, such as linear ones; if there is
-            none, it is the farthest limit.
+            none, it is the farthest limit. A warning counts such rows.
         """
         pooled, members = self._pool(X)
+        n_beyond = np.count_nonzero((pooled[:, 0] > 0.5) | (pooled[:, -1] < 0.5))
+        if n_beyond:
+            warn(
+                f"predict: {n_beyond} of {len(pooled)} medians lie beyond all limits of the training rows. They are "
+                "extrapolated by models of a fixed shape; where there is none, they are the last limit."
+            )
         return find_medians(
             pooled, self.limits_, members, [self.weights_[name] for name in self.estimators_]
         )
