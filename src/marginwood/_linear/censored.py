@@ -219,7 +219,8 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
 
 def _make_steps(error: Error) -> tuple[FloatArray, FloatArray]:
     """Edges of steps, and the probabilities between them."""
-    edges = np.linspace(*error.quantile(np.array([TAIL, 1 - TAIL])), N_STEPS + 1)
+    low, high = error.quantile(np.array([TAIL, 1 - TAIL]))
+    edges = np.linspace(low, high, N_STEPS + 1)
     beyond = np.cumsum((edges[1] - edges[0]) * GROWTH)
     edges = np.concatenate([edges[0] - beyond[::-1], edges, edges[-1] + beyond])
     edges = edges[np.minimum(error.log_cdf(edges), error.log_sf(edges)) > LEAST_LOG]
