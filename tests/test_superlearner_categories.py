@@ -17,7 +17,8 @@ from marginwood import (
     load,
     save,
 )
-from marginwood._ensemble.finite import make_indicators, sum_indicators
+from marginwood._categories import make_indicators
+from marginwood._ensemble.finite import sum_indicators
 from marginwood._ensemble.members import Member
 
 RANDOM = np.random.RandomState(0)

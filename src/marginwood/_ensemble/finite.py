@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from marginwood._categories import Categories
+from marginwood._categories import Categories, list_indicators
 from marginwood.intervals import FloatArray
 
-__all__ = ["learn_fill", "make_finite", "make_indicators", "sum_indicators"]
+__all__ = ["learn_fill", "make_finite", "sum_indicators"]
 
 
 def learn_fill(X: FloatArray) -> FloatArray:
@@ -31,42 +31,11 @@ def make_finite(X: FloatArray, fill: FloatArray) -> FloatArray:
     )
 
 
-def make_indicators(codes: FloatArray, categories: Categories) -> FloatArray:
-    """Numbers as they are, and a column of 0 and 1 for each category but the first; a missing one counts as the first.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples, n_features)
-        What `encode_features` makes of X.
-    categories : list
-        The labels of every feature, None for numbers.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_columns)
-        Features for models that know numbers only.
-    """
-    columns = [
-        codes[:, idx] if code is None else (codes[:, idx] == code).astype(np.float64)
-        for idx, code in _list_indicators(categories)
-    ]
-    return np.column_stack(columns) if columns else np.zeros((len(codes), 1))
-
-
 def sum_indicators(importances: FloatArray, categories: Categories | None) -> FloatArray:
     """Importances of features, from those of the columns that `make_indicators` makes of them."""
     if categories is None:
         return importances
-    features = [idx for idx, _ in _list_indicators(categories)]
+    features = [idx for idx, _ in list_indicators(categories)]
     totals = np.zeros(len(categories))
     np.add.at(totals, features or [0], importances)
     return totals
-
-
-def _list_indicators(categories: Categories) -> list[tuple[int, int | None]]:
-    """The feature of every column, and the code that it indicates, None for numbers."""
-    return [
-        (idx, code)
-        for idx, labels in enumerate(categories)
-        for code in ([None] if labels is None else range(1, len(labels)))
-    ]

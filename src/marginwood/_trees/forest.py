@@ -31,7 +31,7 @@ from marginwood._base import (
     forget,
 )
 from marginwood._categories import count_categories
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
