@@ -10,7 +10,6 @@ as the same, mirrored. All others have the scores of a proportional-hazards mode
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -26,7 +25,7 @@ from marginwood._support.checks import check_choice, check_count
 from marginwood._support.labels import read_labels
 from marginwood.distributions._solve import LEAST_TOLERANCE, make_problem, solve
 from marginwood.inference._permutations import permutation_covariance, permute, quadratic
-from marginwood.inference._table import Table
+from marginwood.inference._table import Table, make_table
 from marginwood.intervals import (
     BoolArray,
     FloatArray,
@@ -43,7 +42,15 @@ CLOSE = 1e-6
 
 
 class TrendAcross(NamedTuple):
-    """A test against a trend over ordered groups: `z` is positive where higher groups are earlier."""
+    """A test against a trend over ordered groups.
+
+    Parameters
+    ----------
+    z : float
+        Positive where higher groups have their events earlier.
+    p_value : float
+        Two-sided.
+    """
 
     z: float
     p_value: float
@@ -58,7 +65,6 @@ class _Tally(NamedTuple):
     scores: FloatArray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class GroupComparison(Table):
     """What :func:`compare_groups` returns: a table of groups, and the test.
 
@@ -76,15 +82,15 @@ class GroupComparison(Table):
         The share of permuted labels with at least the statistic of scores, if asked for.
     """
 
-    groups: list[Any] = field(default_factory=list)
-    observed: FloatArray = field(default_factory=lambda: np.empty(0))
-    expected: FloatArray = field(default_factory=lambda: np.empty(0))
-    covariance: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    statistic: float = 0.0
-    df: int = 0
-    p_value: float = 1.0
-    permutation_p_value: float | None = None
-    _rows: Any = None
+    groups: list[Any]
+    observed: FloatArray
+    expected: FloatArray
+    covariance: FloatArray
+    statistic: float
+    df: int
+    p_value: float
+    permutation_p_value: float | None
+    _rows: _Rows
 
     def trend(self, scores: Any = None) -> TrendAcross:
         """Test against a trend over ordered groups.
@@ -300,19 +306,20 @@ def _report(
     note = f"chi-squared {statistic:.4g} on {degrees} of freedom, p {_show(p_value)}"
     if permuted is not None:
         note += f"; by permutation p {_show(permuted)}"
-    return GroupComparison(
+    return make_table(
+        GroupComparison,
         columns,
         f"{kind}, stratified" if is_stratified else kind,
         (note,),
-        names,
-        observed,
-        expected,
-        covariance,
-        statistic,
-        df,
-        p_value,
-        permuted,
-        rows,
+        groups=names,
+        observed=observed,
+        expected=expected,
+        covariance=covariance,
+        statistic=statistic,
+        df=df,
+        p_value=p_value,
+        permutation_p_value=permuted,
+        _rows=rows,
     )
 
 
