@@ -18,6 +18,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
@@ -38,7 +39,7 @@ from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped, count_threads
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
-from marginwood._trees.leafweights import LeafWeights
+from marginwood._trees.leafweights import LeafWeights, decode_rows, encode_rows, find_cuts
 from marginwood._trees.outofbag import ForestPath
 from marginwood._trees.rules import UNBOUNDED, Rules, count_draws
 from marginwood._trees.table import IntervalTree
@@ -54,6 +55,12 @@ __all__ = ["MaxMarginIntervalForest"]
 
 # Rows whose distributions are found together: their weights take some MB.
 QUERIES = 256
+
+
+def _keeps_rows(forest: Any) -> bool:
+    if not forest.keep_rows or hasattr(forest, "estimators_") > hasattr(forest, "_codes"):
+        raise AttributeError("the forest keeps no rows; fit it with keep_rows=True.")
+    return True
 
 
 class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
@@ -116,6 +123,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     warm_start : bool, default=False
         Keep the trees of the last fit and add more.
+    keep_rows : bool, default=True
+        Keep what predictions of distributions need of the training rows: their intervals and
+        weights, and between which thresholds their features lie. Without, there are none, and
+        a file holds the trees alone.
 
     Attributes
     ----------
@@ -173,6 +184,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
+        keep_rows: bool = True,
     ) -> None:
         self.n_estimators = n_estimators
         self.loss = loss
@@ -195,6 +207,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
+        self.keep_rows = keep_rows
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginIntervalForest:
@@ -270,28 +283,23 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             )
         prototype = make_tree(rules, self)
         trees = []
-        leaves = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            for member, draw in zip(
-                grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True
-            ):
+            for grown, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
                 check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
-                tree.tree_ = IntervalTree(
-                    member.grown.nodes, rows.saw_missing, member.grown.subsets
-                )
+                tree.tree_ = IntervalTree(grown.nodes, rows.saw_missing, grown.subsets)
                 trees.append(tree)
-                leaves.append(member.leaves)
                 advance()
-        forget(self, "oob_prediction_", "oob_score_")
-        self._leaves: list[npt.NDArray[np.int32]] = [*(self._leaves if n_kept else []), *leaves]
-        _, self._intervals, self._weight = rows.rows
+        forget(self, "oob_prediction_", "oob_score_", "_codes", "_intervals", "_weight")
         self.estimators_: list[MaxMarginIntervalTree] = [
             *(self.estimators_ if n_kept else []),
             *trees,
         ]
         self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
+        if self.keep_rows:
+            X, self._intervals, self._weight = rows.rows
+            self._codes = encode_rows(X, find_cuts(self._tables()))
         if self.oob_score:
             self._score_oob(rows.rows)
         return self
@@ -362,6 +370,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         check_is_fitted(self)
         return self._predict(check_features(self, X))
 
+    @available_if(_keeps_rows)  # type: ignore[untyped-decorator]
     def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.
 
@@ -393,9 +402,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
                 "predict_distribution: the trees that warm_start kept were grown from other rows."
             )
         weights = [self._weight * draw.counts() for draw in starmap(Draw, self._draws)]
-        shares = LeafWeights(
-            np.array(self._leaves), weights, [tree.tree_.node_count for tree in self.estimators_]
-        )
+        n_nodes = [tree.node_count for tree in self._tables()]
+        shares = LeafWeights(self._training_leaves().T, weights, n_nodes)
         weigh = partial(shares.at, leaves, drawn)
         training = sort_rows(self._intervals)
         queries = np.arange(len(leaves))
@@ -408,6 +416,19 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         found = concatenate(run(delayed(answer)(block) for block in blocks))
         found._known = KnownRows(self._intervals, weigh, queries)
         return found
+
+    def _tables(self) -> list[IntervalTree]:
+        return [tree.tree_ for tree in self.estimators_]
+
+    def _training_leaves(self) -> IntArray:
+        """The leaf of every training row in every tree, of shape (n_rows, n_estimators)."""
+        return self._apply(decode_rows(self._codes, find_cuts(self._tables())))
+
+    def _apply(self, X: FloatArray) -> IntArray:
+        def apply_block(rows: slice) -> IntArray:
+            return np.column_stack([tree.apply(X[rows]) for tree in self._tables()])
+
+        return self._over_blocks(apply_block, len(X))
 
     def apply(self, X: Any) -> IntArray:
         """Find the leaf of every row in every tree.
@@ -423,12 +444,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             Rows of the trees' node tables.
         """
         check_is_fitted(self)
-        X = check_features(self, X)
-
-        def apply_block(rows: slice) -> IntArray:
-            return np.column_stack([tree.tree_.apply(X[rows]) for tree in self.estimators_])
-
-        return self._over_blocks(apply_block, len(X))
+        return self._apply(check_features(self, X))
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -1,7 +1,9 @@
 """Training rows weighed by the leaves that they share with a query: what a forest knows of a distribution.
 
-The *leaf weight* of a training row at a query is the mean, over the trees, of its share of the leaf
-that the query falls into; trees that did not draw it, and leaves that it is not in, count 0.
+To find their leaves again a forest keeps the *codes* of its rows: between which two *cuts*, the
+thresholds of all its splits, each value lies. The *leaf weight* of a training row at a query is the
+mean, over the trees, of its share of the leaf that the query falls into; trees that did not draw
+it, and leaves that it is not in, count 0.
 """
 
 from __future__ import annotations
@@ -11,10 +13,47 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marginwood._core.nodes import LEAF
+from marginwood._trees.table import IntervalTree
 from marginwood.distributions._known import Entries
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
-__all__ = ["LeafWeights"]
+__all__ = ["LeafWeights", "decode_rows", "encode_rows", "find_cuts"]
+
+
+def find_cuts(trees: list[IntervalTree]) -> list[FloatArray]:
+    """The thresholds of each feature in any tree, ascending; of one that holds categories, their codes."""
+    splits = [tree.nodes[tree.nodes["children_left"] != LEAF] for tree in trees]
+    feature = np.concatenate([nodes["feature"] for nodes in splits])
+    threshold = np.concatenate([nodes["threshold"] for nodes in splits])
+    by_feature = np.argsort(feature, kind="stable")
+    ends = np.bincount(feature, minlength=trees[0].n_features).cumsum()
+    cuts = [np.unique(own) for own in np.split(threshold[by_feature], ends[:-1])]
+    if trees[0].subsets is not None:
+        for idx in np.flatnonzero(trees[0].subsets.n_categories):
+            cuts[idx] = np.arange(trees[0].subsets.n_categories[idx], dtype=np.float64)
+    return cuts
+
+
+def encode_rows(X: FloatArray, cuts: list[FloatArray]) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """The number of the first cut that is no lower than a value; NaN has the last code of all.
+
+    Of the cuts 2 and 5 the values 1, 2, 3, 7 and NaN have the codes 0, 0, 1, 2 and 3: splits at 2
+    and 5 tell no more of them apart.
+    """
+    codes = np.empty(X.shape, dtype=np.min_scalar_type(max(map(len, cuts)) + 1))
+    for idx, own in enumerate(cuts):
+        codes[:, idx] = np.searchsorted(own, X[:, idx])
+        codes[np.isnan(X[:, idx]), idx] = len(own) + 1
+    return codes
+
+
+def decode_rows(codes: npt.NDArray[Any], cuts: list[FloatArray]) -> FloatArray:
+    """Rows that go the ways of those that were encoded: each value is the cut, infinity beyond all, or NaN."""
+    X = np.empty(codes.shape)
+    for idx, own in enumerate(cuts):
+        X[:, idx] = np.append(own, [np.inf, np.nan])[codes[:, idx]]
+    return X
 
 
 class LeafWeights:

@@ -53,6 +53,4 @@ class ForestPath(ModelPath):
 
 def predict_oob_distribution(forest: Any, known: BoolArray) -> IntervalDistribution:
     """The distributions of some training rows by the trees that did not draw them, of which each must have one."""
-    return forest._predict_distribution(
-        np.array(forest._leaves).T[known], forest._drawn()[:, known]
-    )
+    return forest._predict_distribution(forest._training_leaves()[known], forest._drawn()[:, known])
