@@ -260,7 +260,7 @@ def read_categories(y: Any, edges: Any) -> tuple[Any, Any]:
 
 def _categories_of(y: Any) -> tuple[list[Any], Any]:
     """The categories of an ordered column of pandas or polars, and the number of each row's, -1 for none."""
-    dtype = getattr(y, "dtype", None)
+    dtype: Any = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", False):  # pandas
         values = getattr(y, "cat", y)
         return list(values.categories), np.asarray(values.codes, np.int64)
