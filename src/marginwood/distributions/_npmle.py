@@ -10,11 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginwood._core import cells
 from marginwood._core.turnbull import NpmleScratch, certify, make_scratch, maximise
-from marginwood._ends import half_open, name_points
+from marginwood._ends import check_entry, half_open, name_points
 from marginwood._mistakes import warn_of_events
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
 from marginwood.distributions._known import Entries, KnownRows
+from marginwood.distributions._late import estimate_late
 from marginwood.distributions._steps import IntervalDistribution
 from marginwood.intervals import (
     FloatArray,
@@ -55,7 +56,9 @@ class Turnbull(IntervalDistribution):
     gap: float
 
 
-def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
+def turnbull(
+    y: Any, sample_weight: Any = None, tol: float = 1e-3, *, entry: Any = None
+) -> Turnbull:
     """Estimate the distribution of values that are known only as intervals.
 
     The result is the nonparametric maximum likelihood estimate: of all distributions the one that
@@ -76,6 +79,11 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     tol : float, default=1e-3
         How far the log-likelihood may be from its maximum. Rounding sets a limit: 1e-11 times the
         sum of the weights.
+    entry : array-like of shape (n,), default=None
+        Delayed entry (left truncation): a row is there only because its value is greater than this;
+        -inf is no condition. Right-censored rows then give the estimate of Kaplan and Meier with
+        the rows at risk. The curve ends where an event leaves nobody at risk, even if rows enter
+        later; where an interval leaves it open, events of rows that are alone at risk lie later.
 
     Returns
     -------
@@ -99,6 +107,8 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     weight = check_sample_weight(sample_weight, len(intervals))
     check_informative(intervals, weight)
     warn_of_events(intervals)
+    if entry is not None:
+        return _estimate_late(*check_entry(entry, intervals), weight, tol)
     every = np.ones(len(intervals)) if weight is None else weight
     known = KnownRows(intervals, partial(_weigh_all, every), np.zeros(1, np.int64))
     intervals, weight = _leave_out(intervals, every)
@@ -106,16 +116,38 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     support, ranges = make_problem(intervals, weight / total)
     scratch = make_scratch(len(ranges.first), len(support))
     mass, gap = _solve(ranges, len(support), max(tol / total, LEAST_TOLERANCE), scratch)
-    if total * gap > max(tol, LEAST_TOLERANCE * total):
-        warn(
-            f"turnbull: the log-likelihood may be {total * gap:.3g} below its maximum, which is more than tol={tol}.",
-            ConvergenceWarning,
-        )
+    _warn_of_gap(total * gap, total, tol)
     has_mass = mass > 0
     result = Turnbull._of(support[has_mass], mass[has_mass])
     result.log_likelihood = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     result.gap = total * gap
     result._known = known
+    return result
+
+
+def _warn_of_gap(gap: float, total: float, tol: float) -> None:
+    if gap > max(tol, LEAST_TOLERANCE * total):
+        warn(
+            f"turnbull: the log-likelihood may be {gap:.3g} below its maximum, which is more than tol={tol}.",
+            ConvergenceWarning,
+        )
+
+
+def _estimate_late(
+    entry: FloatArray, intervals: FloatArray, weight: FloatArray | None, tol: float
+) -> Turnbull:
+    """The estimate from rows above their entries."""
+    weight = np.ones(len(intervals)) if weight is None else weight
+    is_counted = np.isfinite(intervals).any(axis=1)
+    is_counted &= weight > LEAST_SHARE * weight[is_counted].sum()
+    weight = weight[is_counted]
+    total = float(weight.sum())
+    found = estimate_late(
+        intervals[is_counted], entry[is_counted], weight, max(tol, LEAST_TOLERANCE * total)
+    )
+    _warn_of_gap(found.gap, total, tol)
+    result = Turnbull._of(found.support, found.mass)
+    result.log_likelihood, result.gap = found.log_likelihood, found.gap
     return result
 
 
