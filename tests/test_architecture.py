@@ -25,7 +25,7 @@ LAYERS = (
     {"metrics"},
     {"_categories"},
     {"_base"},
-    {"_effects", "_validation", "_paths", "_predictive"},
+    {"_monotonic", "_validation", "_paths", "_predictive"},
     {"_trees"},
     {"_linear", "xgb"},
     {"_smooth", "_baselines", "xgb_dask"},

@@ -195,3 +195,14 @@ def test_rows_that_end_before_their_entry_are_refused():
         turnbull(y, entry=[2, 1])
     with pytest.raises(ValueError, match=r"entry: not below the value.*row 1, entry=5.0"):
         MaxMarginIntervalForest(3).fit([[0], [1]], y, entry=[1, 5])
+
+
+def test_groups_have_curves_of_their_own_and_no_bands():
+    rng = np.random.default_rng(2)
+    y, entry = draw_late(rng)
+    group = np.where(np.arange(len(y)) % 2, "a", "b")
+    curves = turnbull(y, by=group, entry=entry)
+    alone = turnbull(y[group == "a"], entry=entry[group == "a"])
+    np.testing.assert_array_equal(curves["a"].support, alone.support)
+    with pytest.raises(ValueError, match="no confidence bands of rows with delayed entry"):
+        curves["a"].confidence_band()

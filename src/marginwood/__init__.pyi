@@ -17,8 +17,8 @@ from ._baselines.cart import IntervalCART
 from ._baselines.dummy import IntervalDummyRegressor
 from ._baselines.transformation import TransformationTree
 from ._ensemble.crossfit import CrossFittedIntervalRegressor
-from ._ensemble.distributional import DistributionalIntervalRegressor
-from ._ensemble.pool import DistributionalSuperLearner
+from ._ensemble.distributional_superlearner import DistributionalSuperLearner
+from ._ensemble.residuals import DistributionalIntervalRegressor
 from ._ensemble.superlearner import IntervalSuperLearner
 from ._ensemble.transformed import TransformedIntervalRegressor
 from ._linear.censored import CensoredLinearRegression

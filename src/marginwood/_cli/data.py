@@ -19,7 +19,7 @@ from marginwood._cli.tables import Table, read_table
 from marginwood._ends import SIDES
 from marginwood._ensemble.members import MixtureMixin
 from marginwood._mistakes import find_swap
-from marginwood._support.cells import read_measurements
+from marginwood._support.notation import read_measurements
 from marginwood.datasets._files import FOLDER_FILES, check_folds
 from marginwood.intervals import (
     FloatArray,

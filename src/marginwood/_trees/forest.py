@@ -31,8 +31,8 @@ from marginwood._base import (
     forget,
 )
 from marginwood._categories import count_categories
-from marginwood._effects import effects_of
 from marginwood._ends import check_entry
+from marginwood._monotonic import effects_of
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
@@ -220,9 +220,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; they multiply how often a row was drawn.
         entry : array-like of shape (n_samples,), default=None
-            Delayed entry (left truncation): a row is there only because its value is greater than
-            this; -inf is no condition. The distributions that the forest predicts are of all
-            values, those before an entry, too; how the trees are grown does not depend on it.
+            Delayed entry (left truncation): a row is there only because its value is greater; -inf
+            is no condition. Predicted distributions take it into account, trees do not.
 
         Returns
         -------

@@ -26,7 +26,7 @@ from marginwood._base import (
     copy_feature_names,
 )
 from marginwood._categories import Encoded
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._resampling.folds import split_rows
 from marginwood._resampling.journal import Journal, digest
 from marginwood._support.checks import check_choice, is_integer

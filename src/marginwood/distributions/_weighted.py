@@ -111,7 +111,7 @@ def weighted_late(
     gaps = []
     for start, stop in pairwise(offsets):
         own, place = np.unique(rows[start:stop], return_inverse=True)
-        weight = np.bincount(place, weights[start:stop])
+        weight: FloatArray = np.bincount(place, weights[start:stop]).astype(np.float64)
         is_counted = (weight > 0) & np.isfinite(intervals[own]).any(axis=1)
         own, weight = own[is_counted], weight[is_counted]
         weight *= weight.sum() / (weight @ weight)  # their sum is the effective number of rows

@@ -9,8 +9,8 @@ from typing import Any
 
 from marginwood._fitted import read
 from marginwood._trees.table import IntervalTree
-from marginwood.export._boosters import EXPECTED, read_any_ensemble
 from marginwood.export._rules import Condition, leaf_conditions
+from marginwood.export._xgboost import EXPECTED, read_any_ensemble
 
 __all__ = ["to_sql"]
 

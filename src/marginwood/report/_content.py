@@ -23,7 +23,7 @@ from marginwood.losses import hinge_loss
 from marginwood.metrics import error_table
 from marginwood.metrics._summary import summarise
 from marginwood.metrics._tables import ErrorTable
-from marginwood.report._distributions import leaf_curves, predicted_ranges, survival_curves
+from marginwood.report._curves import leaf_curves, predicted_ranges, survival_curves
 from marginwood.report._plain import number, numbers
 from marginwood.report._trees import node_tables
 from marginwood.report._tuning import candidates, error_curves, search_surface

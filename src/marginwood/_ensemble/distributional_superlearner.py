@@ -1,7 +1,6 @@
 """DistributionalSuperLearner: a mixture of predicted distributions, weighed by how they predict unseen rows.
 
-The *pool* of some distributions is their weighted mean: its curve is the weighted mean of their
-curves.
+The curve of a *mixture* of distributions is the weighted mean of their curves.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from marginwood._ensemble.mixture import (
     widen,
 )
 from marginwood._linear.censored import CensoredLinearRegression
-from marginwood._linear.errors import ERRORS
+from marginwood._linear.noise import NOISES
 from marginwood._predictive import DistributionMixin
 from marginwood._resampling.folds import make_folds, make_whole
 from marginwood._resampling.run import run
@@ -49,7 +48,7 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
     ----------
     models : "auto" or list of (str, estimator), default="auto"
         Names and models that have `predict_distribution`: a `CensoredLinearRegression`, a forest,
-        or any model in a `DistributionalIntervalRegressor`. "auto" is linear models with errors of
+        or any model in a `DistributionalIntervalRegressor`. "auto" is linear models with noise of
         three shapes, and two forests.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds
@@ -219,19 +218,19 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
         IntervalDistribution
             One row per row of X.
         """
-        return make_steps(self._pool(X)[0], self.limits_)
+        return make_steps(self._mix(X)[0], self.limits_)
 
-    def _pool(self, X: Any) -> tuple[FloatArray, list[IntervalDistribution]]:
-        """The pooled curves at the limits, and the distributions of the models."""
+    def _mix(self, X: Any) -> tuple[FloatArray, list[IntervalDistribution]]:
+        """The mixed curves at the limits, and the distributions of the models."""
         check_is_fitted(self)
         X = check_outer_features(self, X)
         names = list(self.estimators_)
-        pooled = np.zeros((X.shape[0], len(self.limits_)))
+        mixed = np.zeros((X.shape[0], len(self.limits_)))
         # In the order of the models, whatever thread is first: sums depend on their order.
         found = run(lambda name: self._cumulate(name, X), names, n_jobs=self.n_jobs)
         for name, (curves, _) in found.items():
-            pooled += self.weights_[name] * curves
-        return pooled, [distribution for _, distribution in found.values()]
+            mixed += self.weights_[name] * curves
+        return mixed, [distribution for _, distribution in found.values()]
 
     def _cumulate(self, name: str, X: Any) -> tuple[FloatArray, IntervalDistribution]:
         """The curves of a model at the limits, which rounding must not make fall or exceed 1, and its distributions."""
@@ -254,16 +253,16 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
             those models place it that go on beyond the limits, such as linear ones; if there is
             none, it is the farthest limit.
         """
-        pooled, members = self._pool(X)
+        mixed, members = self._mix(X)
         return find_medians(
-            pooled, self.limits_, members, [self.weights_[name] for name in self.estimators_]
+            mixed, self.limits_, members, [self.weights_[name] for name in self.estimators_]
         )
 
 
 def auto_models() -> list[tuple[str, Any]]:
-    """Linear models with errors of every shape, and forests of small and large leaves."""
+    """Linear models with noise of every shape, and forests of small and large leaves."""
     models: list[tuple[str, Any]] = [
-        (f"linear-{name}", CensoredLinearRegression(error=name)) for name in ERRORS
+        (f"linear-{name}", CensoredLinearRegression(noise=name)) for name in NOISES
     ]
     models.append(("forest", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=15)))
     models.append(("forest-fine", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=5)))

@@ -1,4 +1,4 @@
-"""DistributionalSuperLearner: pooled distributions, and weights by rows that models have not seen."""
+"""DistributionalSuperLearner: mixed distributions, and weights by rows that models have not seen."""
 
 import numpy as np
 import pandas as pd
