@@ -160,7 +160,7 @@ def test_curves_have_no_bias_where_ignoring_the_entry_has(method):
             if method == "turnbull":
                 survival = turnbull(y, entry=late).sf(quartiles)
             elif method == "linear":
-                model = CensoredLinearRegression(error="gumbel", alpha=0)
+                model = CensoredLinearRegression(noise="gumbel", alpha=0)
                 with np.errstate(divide="ignore"):
                     model.fit(X, np.log(y), entry=None if late is None else np.log(late))
                 survival = model.predict_survival_function([[0.0]], np.log(quartiles))[0]
