@@ -124,7 +124,7 @@ class Turnbull(IntervalDistribution):
         >>> from marginwood.distributions import turnbull
         >>> estimate = turnbull(load_gbsg2().y)
         >>> estimate.median().tolist(), estimate.confidence_interval().tolist()
-        ([1807.0, 1807.0], [1587.0, 2030.0])
+        ([1807.0, 1807.0], [1528.0, 2018.0])
         """
         check_share("level", level)
         shares = as_numbers(q, "q")
