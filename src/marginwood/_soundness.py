@@ -254,6 +254,7 @@ ATTRIBUTES: dict[str, Check] = {
         lambda value: _is_array(value, np.float64, None, 2) and len(check_intervals(value))
     ),
     "_weight": _array("_intervals", holds=_is_share),
+    "_entry": _array("_intervals", holds=lambda values: values < np.inf),
     "_codes": _check_codes,
     "_draws": _check_draws,
     "oob_prediction_": _array(None, holds=_anything),

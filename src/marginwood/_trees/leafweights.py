@@ -8,17 +8,46 @@ it, and leaves that it is not in, count 0.
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, delayed
 
 from marginwood._core.nodes import LEAF
+from marginwood._support.threads import count_threads
+from marginwood._trees.bagging import Draw
 from marginwood._trees.table import IntervalTree
-from marginwood.distributions._known import Entries
+from marginwood.distributions import IntervalDistribution
+from marginwood.distributions._known import Entries, KnownRows
+from marginwood.distributions._weighted import (
+    concatenate,
+    sort_rows,
+    weighted_late,
+    weighted_turnbull,
+)
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
-__all__ = ["LeafWeights", "decode_rows", "encode_rows", "find_cuts"]
+__all__ = [
+    "LeafWeights",
+    "decode_rows",
+    "encode_rows",
+    "find_cuts",
+    "keeps_rows",
+    "predict_by_leaves",
+]
+
+# Rows whose distributions are found together: their weights take some MB.
+QUERIES = 256
+
+
+def keeps_rows(forest: Any) -> bool:
+    """Whether a forest can predict distributions, or will once it is fitted; raises if not."""
+    if not forest.keep_rows or hasattr(forest, "estimators_") > hasattr(forest, "_codes"):
+        raise AttributeError("the forest keeps no rows; fit it with keep_rows=True.")
+    return True
 
 
 def find_cuts(trees: list[IntervalTree]) -> list[FloatArray]:
@@ -104,3 +133,32 @@ class LeafWeights:
         places = np.arange(ends[-1]) + np.repeat(shift, counts.ravel())
         offsets = np.concatenate([[0], ends[leaves.shape[1] - 1 :: leaves.shape[1]]])
         return Entries(offsets, self._rows[places], self._shares[places])
+
+
+def predict_by_leaves(
+    forest: Any, leaves: npt.NDArray[Any], drawn: BoolArray | None = None
+) -> IntervalDistribution:
+    """The distributions at rows with these leaves; with `drawn`, only by the trees that did not draw a row."""
+    n_rows = len(forest._intervals)
+    if any(draw.n_samples != n_rows for draw in starmap(Draw, forest._draws)):
+        raise ValueError(
+            "predict_distribution: the trees that warm_start kept were grown from other rows."
+        )
+    weights = [forest._weight * draw.counts() for draw in starmap(Draw, forest._draws)]
+    n_nodes = [tree.node_count for tree in forest._tables()]
+    shares = LeafWeights(forest._training_leaves().T, weights, n_nodes)
+    weigh = partial(shares.at, leaves, drawn)
+    training = sort_rows(forest._intervals)
+    queries = np.arange(len(leaves))
+
+    def answer(block: IntArray) -> IntervalDistribution:
+        if forest._entry is not None:
+            return weighted_late(forest._intervals, forest._entry, *weigh(block))
+        return weighted_turnbull(training, *weigh(block))
+
+    blocks = [queries[start : start + QUERIES] for start in range(0, len(leaves), QUERIES)]
+    run = Parallel(n_jobs=count_threads(forest.n_jobs, len(blocks)), require="sharedmem")
+    found = concatenate(run(delayed(answer)(block) for block in blocks))
+    if forest._entry is None:
+        found._known = KnownRows(forest._intervals, weigh, queries)
+    return found
