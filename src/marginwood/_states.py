@@ -66,6 +66,8 @@ def encode(value: Any, name: str = "model") -> Any:
         return value.item()
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if _are_alike(value):
+        return _encode_alike(value, name)
     if type(value) in (list, tuple):
         return type(value)(encode(item, f"{name}[{idx}]") for idx, item in enumerate(value))
     if type(value) is dict:
@@ -104,6 +106,31 @@ def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
                 raise
             state[key] = str(value) if isinstance(value, os.PathLike) else parameters[key].default
     return state
+
+
+def _are_alike(value: Any) -> bool:
+    """Whether a value is a list of estimators of one class, such as the trees of a forest."""
+    return (
+        type(value) is list
+        and len(value) > 1
+        and isinstance(value[0], BaseEstimator)
+        and {type(item) for item in value} == {known_classes().get(type(value[0]).__name__)}
+    )
+
+
+def _encode_alike(estimators: list[Any], name: str) -> dict[str, Any]:
+    """What all of them have in common is written once."""
+    states = [_encode_estimator(each, f"{name}[{idx}]") for idx, each in enumerate(estimators)]
+    shared = {
+        key: value
+        for key, value in states[0].items()
+        if type(value) in (bool, int, float, str, type(None))
+        and all(
+            key in own and type(own[key]) is type(value) and own[key] == value for own in states
+        )
+    }
+    own = [{key: value for key, value in state.items() if key not in shared} for state in states]
+    return {CLASS: "list", "shared": shared, "own": own}
 
 
 def _encode_pipeline(pipeline: Pipeline, name: str) -> dict[str, Any]:
@@ -192,6 +219,10 @@ def _decode_dict(items: Any) -> dict[Any, Any]:
     return {_decode(key): _decode(value) for key, value in items}
 
 
+def _decode_alike(shared: Any, own: Any) -> list[Any]:
+    return [_decode({**shared, **state}) for state in own]
+
+
 def _decode_objects(items: Any) -> npt.NDArray[Any]:
     array = np.empty(len(items), dtype=object)
     array[:] = _decode(items)
@@ -246,5 +277,6 @@ DECODERS: dict[str, Callable[..., Any]] = {
     "IntervalTree": make_tree,
     "Pipeline": _decode_pipeline,
     "dict": _decode_dict,
+    "list": _decode_alike,
     "ndarray": _decode_objects,
 }
