@@ -30,7 +30,7 @@ from marginwood._support.threads import cap_jobs
 from marginwood._trees.table import IntervalTree
 from marginwood.xgb._bytes import booster_from_bytes, booster_to_bytes
 
-__all__ = ["CLASS", "decode_model", "encode", "known_classes"]
+__all__ = ["CLASS", "decode_model", "encode", "known_classes", "shorten"]
 
 CLASS = "__class__"
 # What matters to `fit` only and is an object: which of its arguments scikit-learn passes on.
@@ -66,8 +66,6 @@ def encode(value: Any, name: str = "model") -> Any:
         return value.item()
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if _are_alike(value):
-        return _encode_alike(value, name)
     if type(value) in (list, tuple):
         return type(value)(encode(item, f"{name}[{idx}]") for idx, item in enumerate(value))
     if type(value) is dict:
@@ -108,31 +106,6 @@ def _encode_estimator(estimator: Any, name: str) -> dict[str, Any]:
     return state
 
 
-def _are_alike(value: Any) -> bool:
-    """Whether a value is a list of estimators of one class, such as the trees of a forest."""
-    return (
-        type(value) is list
-        and len(value) > 1
-        and isinstance(value[0], BaseEstimator)
-        and {type(item) for item in value} == {known_classes().get(type(value[0]).__name__)}
-    )
-
-
-def _encode_alike(estimators: list[Any], name: str) -> dict[str, Any]:
-    """What all of them have in common is written once."""
-    states = [_encode_estimator(each, f"{name}[{idx}]") for idx, each in enumerate(estimators)]
-    shared = {
-        key: value
-        for key, value in states[0].items()
-        if type(value) in (bool, int, float, str, type(None))
-        and all(
-            key in own and type(own[key]) is type(value) and own[key] == value for own in states
-        )
-    }
-    own = [{key: value for key, value in state.items() if key not in shared} for state in states]
-    return {CLASS: "list", "shared": shared, "own": own}
-
-
 def _encode_pipeline(pipeline: Pipeline, name: str) -> dict[str, Any]:
     """The steps before the last as archives of skops; which folder caches them matters to `fit` only."""
     (*before, (last, model)) = pipeline.steps
@@ -159,6 +132,27 @@ def _encode_step(step: Any, name: str) -> str | ByteArray:
             "the usual transformers of scikit-learn, without functions of your own."
         ) from error
     return np.frombuffer(content, dtype=np.uint8)
+
+
+def shorten(state: Any) -> Any:
+    """The same with what the objects of a list have in common, such as the trees of a forest, written once."""
+    if isinstance(state, dict):
+        return {key: shorten(value) for key, value in state.items()}
+    if not isinstance(state, list | tuple):
+        return state
+    items = [shorten(item) for item in state]
+    if type(state) is tuple:
+        return tuple(items)
+    if len(items) < 2 or not all(type(item) is dict and CLASS in item for item in items):
+        return items
+    shared = {
+        key: value
+        for key, value in items[0].items()
+        if type(value) in (bool, int, float, str, type(None))
+        and all(key in own and type(own[key]) is type(value) and own[key] == value for own in items)
+    }
+    own = [{key: value for key, value in item.items() if key not in shared} for item in items]
+    return {CLASS: "list", "shared": shared, "own": own}
 
 
 def decode_model(state: Any) -> Any:
