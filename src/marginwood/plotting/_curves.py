@@ -10,10 +10,8 @@ from marginwood._drawing import curve_ends, survival_steps
 from marginwood._fitted import Fitted, read
 from marginwood._predictive import check_times
 from marginwood._support.arrays import as_numbers
-from marginwood._support.checks import check_share
 from marginwood._support.tables import library_of
 from marginwood.distributions import turnbull
-from marginwood.inference._groups import compare_groups, show_p_value
 from marginwood.intervals import FloatArray, check_intervals
 from marginwood.plotting._canvas import (
     FAINT,
@@ -31,7 +29,7 @@ from marginwood.plotting._canvas import (
     pyplot,
     show_legend,
 )
-from marginwood.plotting._groups import draw_groups
+from marginwood.plotting._groups import plot_groups
 from marginwood.plotting._targets import plot_intervals
 
 __all__ = ["MOST_NAMED", "plot_quantiles", "plot_survival", "plot_turnbull"]
@@ -108,7 +106,7 @@ def plot_turnbull(
     """
     pyplot()
     if by is not None or level or at_risk or log:
-        return _plot_groups(y, by, level, at_risk, test, log, sample_weight, ax)
+        return plot_groups(y, by, level, at_risk, test, log, sample_weight, ax)
     if test is not None:
         raise ValueError("test: needs groups; pass their labels as by.")
     intervals = check_intervals(y)
@@ -149,35 +147,6 @@ def plot_turnbull(
         ax.fill_between(t, *certain, step="post", **CERTAIN)
     _frame(ax, t, name_target(y), "probability of more")
     ax.legend(frameon=False)
-    return ax
-
-
-def _plot_groups(
-    y: Any,
-    by: Any,
-    level: float | None,
-    at_risk: bool | None,
-    test: Any,
-    log: bool,
-    sample_weight: Any,
-    ax: Any,
-) -> Any:
-    """The figure for a paper."""
-    level = 0.95 if level is None and by is not None else level
-    if level:
-        check_share("level", level)
-    text = None
-    if test is not None:
-        found = compare_groups(y, by, weights=test, sample_weight=sample_weight)
-        name = "log-rank" if test == "logrank" else "Peto-Prentice"
-        text = f"{name} p {show_p_value(found.p_value)}"
-    ax = make_axes(ax, figsize=(7, 4.6))
-    counted = by is not None if at_risk is None else at_risk
-    draw_groups(ax, y, by, sample_weight, level=level or None, at_risk=counted, log=log)
-    if text:
-        ax.text(0.02, 0.04, text, transform=ax.transAxes, size="small")
-    ax.set_xlabel(name_target(y), parse_math=False)
-    ax.set_ylabel("probability of more")
     return ax
 
 

@@ -11,6 +11,7 @@ from marginwood._ends import as_written
 from marginwood._support.checks import check_share
 from marginwood._support.labels import read_labels
 from marginwood.distributions import Turnbull, turnbull
+from marginwood.inference._groups import compare_groups, show_p_value
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.plotting._canvas import (
     FAINT,
@@ -24,7 +25,7 @@ from marginwood.plotting._canvas import (
     shorten,
 )
 
-__all__ = ["draw_groups", "plot_censored_box"]
+__all__ = ["plot_censored_box", "plot_groups"]
 
 # Bands by likelihood ratios are asked at so many places at most.
 MOST_PLACES = 100
@@ -49,10 +50,39 @@ class Group(NamedTuple):
         return bool(np.all((lower == upper) | (upper == np.inf)))
 
 
-def draw_groups(
+def plot_groups(
+    y: Any,
+    by: Any,
+    level: float | None,
+    at_risk: bool | None,
+    test: Any,
+    log: bool,
+    sample_weight: Any,
+    ax: Any,
+) -> Any:
+    """The figure for a paper."""
+    level = 0.95 if level is None and by is not None else level
+    if level:
+        check_share("level", level)
+    text = None
+    if test is not None:
+        found = compare_groups(y, by, weights=test, sample_weight=sample_weight)
+        name = "log-rank" if test == "logrank" else "Peto-Prentice"
+        text = f"{name} p {show_p_value(found.p_value)}"
+    ax = make_axes(ax, figsize=(7, 4.6))
+    counted = by is not None if at_risk is None else at_risk
+    _draw_groups(ax, y, by, sample_weight, level=level or None, at_risk=counted, log=log)
+    if text:
+        ax.text(0.02, 0.04, text, transform=ax.transAxes, size="small")
+    ax.set_xlabel(name_target(y), parse_math=False)
+    ax.set_ylabel("probability of more")
+    return ax
+
+
+def _draw_groups(
     ax: Any, y: Any, by: Any, sample_weight: Any, *, level: float | None, at_risk: bool, log: bool
-) -> tuple[float, float]:
-    """Draw a curve for each group, with names beside them; return the first and the last value."""
+) -> None:
+    """Draw a curve for each group, with names beside them, and the table below."""
     groups = _make_groups(y, by, sample_weight)
     finite = np.concatenate([group.rows[np.isfinite(group.rows)] for group in groups])
     if log and (finite <= 0).any():
@@ -68,7 +98,6 @@ def draw_groups(
         _name_curves(ax, groups, ends)
     if at_risk:
         _count_at_risk(ax, groups)
-    return low, high
 
 
 def _make_groups(y: Any, by: Any, sample_weight: Any) -> list[Group]:
