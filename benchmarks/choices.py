@@ -97,6 +97,8 @@ TREES = {
 }
 FORESTS = {
     "a third of the features": {"max_features": 1 / 3},
+    "all features": {"max_features": None},
+    "a third or all, out of bag": {"max_features": "auto"},
     "all features, leaves of 3": {"max_features": None, "min_samples_leaf": 3},
 }
 # Margins are shares of the distance between the quartiles of the limits.

@@ -24,6 +24,7 @@ from marginwood import (
 )
 from marginwood._base import BLOCK
 from marginwood._trees.bagging import aggregate
+from marginwood.datasets import make_sine
 from marginwood.model_selection import margin_grid
 from strategies import LOSSES, losses, margins, no_weights, tree_problems
 
@@ -501,3 +502,44 @@ def test_a_bar_counts_the_trees_on_a_terminal_when_asked_for(problem, verbose, m
     monkeypatch.setattr(marginwood._support.progress.sys, "stderr", terminal)
     MaxMarginIntervalForest(4, max_depth=1, verbose=verbose, random_state=0).fit(*problem)
     assert ("4/4" in terminal.getvalue()) == bool(verbose)
+
+
+def test_a_signal_in_one_of_many_features_is_found_by_trees_that_try_all():
+    X, y = make_sine(200, 20, random_state=0)
+    X_new, y_new = make_sine(300, 20, random_state=1)
+    forest = MaxMarginIntervalForest(60, random_state=0).fit(X, y)
+    assert forest.max_features_ == 20
+    third = MaxMarginIntervalForest(60, max_features=1 / 3, random_state=0).fit(X, y)
+    assert third.max_features_ == 6
+    assert 1 - forest.score(X_new, y_new) < 0.5 * (1 - third.score(X_new, y_new))
+
+
+def test_where_all_features_matter_a_third_is_tried():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 9))
+    target = X.sum(axis=1)
+    assert MaxMarginIntervalForest(30, random_state=0).fit(X, target).max_features_ == 3
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_features", [9, 30])
+def test_the_forest_is_the_one_with_the_number_of_features_that_was_chosen(n_features, n_jobs):
+    X, y = make_sine(120, n_features, random_state=2)
+    forest = MaxMarginIntervalForest(25, n_jobs=n_jobs, random_state=3).fit(X, y)
+    same = MaxMarginIntervalForest(25, max_features=forest.max_features_, random_state=3).fit(X, y)
+    assert (forest.predict(X) == same.predict(X)).all()
+
+
+def test_a_warm_start_keeps_the_number_of_features():
+    X, y = make_sine(200, 20, random_state=0)
+    forest = MaxMarginIntervalForest(5, warm_start=True, random_state=0).fit(X, y)
+    chosen = forest.max_features_
+    grown = forest.set_params(n_estimators=30).fit(X, y)
+    assert grown.max_features_ == chosen
+    assert {tree.max_features_ for tree in grown.estimators_} == {chosen}
+
+
+def test_without_rows_out_of_bag_a_third_of_the_features_is_tried():
+    X, y = make_sine(100, 20, random_state=0)
+    forest = MaxMarginIntervalForest(3, bootstrap=False, random_state=0).fit(X, y)
+    assert forest.max_features_ == 6

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable
-from itertools import starmap
+from itertools import chain, starmap
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped, count_threads
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
-from marginwood._trees.growing import SortedRows
+from marginwood._trees.growing import Grown, SortedRows
 from marginwood._trees.leafweights import (
     decode_rows,
     encode_rows,
@@ -51,10 +51,16 @@ from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import Loss
+from marginwood.losses import Loss, hinge_loss
 from marginwood.metrics import interval_d2_score
 
 __all__ = ["MaxMarginIntervalForest"]
+
+AUTO = "auto"
+THIRD = 1 / 3
+# Chosen on training rows: `python -m benchmarks.choices forest`.
+N_PILOTS = 20
+LEAST_GAIN = 0.9  # of the error with a third
 
 
 class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
@@ -80,8 +86,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     min_samples_leaf : int or float, default=1
         Fewest samples of a leaf; a float is a share of the tree's rows. A row that was drawn twice
         counts once.
-    max_features : int, float, {"sqrt", "log2"} or None, default=1/3
-        How many features to try in each node; a float is a share, None is all.
+    max_features : int, float, {"auto", "sqrt", "log2"} or None, default="auto"
+        How many features to try in each node; a float is a share, None is all. "auto" is a third,
+        or all where the first 20 trees say, out of bag, that these have less than 0.9 of the error:
+        a third of many features seldom holds the one that matters.
     max_leaf_nodes : int, default=None
         Grow the trees best first, up to this many leaves.
     min_impurity_decrease : float, default=0.0
@@ -126,6 +134,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     ----------
     estimators_ : list of MaxMarginIntervalTree
         The trees.
+    max_features_ : int
+        How many features each node tried.
     estimators_samples_ : list of ndarray
         The rows that each tree drew, with repetitions.
     feature_importances_ : ndarray of shape (n_features_in_,)
@@ -166,7 +176,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
-        max_features: int | float | str | None = 1 / 3,
+        max_features: int | float | str | None = AUTO,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
@@ -248,13 +258,16 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
+            max_features=THIRD if self._chooses_features() else self.max_features,
             max_leaf_nodes=self.max_leaf_nodes,
             min_impurity_decrease=self.min_impurity_decrease,
             ccp_alpha=self.ccp_alpha,
             anchor=self.anchor,
             monotonic_cst=self.monotonic_cst,
         ).checked()
+
+    def _chooses_features(self) -> bool:
+        return isinstance(self.max_features, str) and self.max_features == AUTO
 
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows, count_categories(self.categorical_features.categories))
@@ -287,10 +300,18 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             raise ValueError(
                 "oob_score: the trees that warm_start keeps were grown from another number of rows."
             )
+        first: list[Grown] = []
+        if self._chooses_features():
+            if n_kept:
+                rules = rules._replace(max_features=self.max_features_)
+            elif self.bootstrap and rows.X.shape[1] > 1:
+                rules, first = self._choose_features(rows, rules, draws[:N_PILOTS])
+        self.max_features_: int = rules.options(len(rows.X), rows.X.shape[1], 1.0).max_features
         prototype = make_tree(rules, self)
         trees = []
+        others = grow_trees(rows, rules, draws[len(first) :], self.n_jobs)
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            for grown, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
+            for grown, draw in zip(chain(first, others), draws, strict=True):
                 check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
@@ -311,6 +332,28 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         if self.oob_score:
             self._score_oob(rows.rows)
         return self
+
+    def _choose_features(
+        self, rows: SortedRows, rules: Rules, draws: list[Draw]
+    ) -> tuple[Rules, list[Grown]]:
+        """A third of the features in each node, or all of them, and the first trees of the choice."""
+        X, intervals, weight = rows.rows
+        drawn = np.array([draw.counts() > 0 for draw in draws])
+        tried = []
+        for share in (THIRD, None):
+            own = rules._replace(max_features=share)
+            grown = list(grow_trees(rows, own, draws, self.n_jobs))
+            tables = [IntervalTree(one.nodes, rows.saw_missing, one.subsets) for one in grown]
+
+            def predict_block(block: slice, tables: list[IntervalTree] = tables) -> FloatArray:
+                predictions = np.array([table.predict(X[block]) for table in tables])
+                return aggregate(predictions, drawn[:, block], self.aggregation)
+
+            losses = hinge_loss(intervals, self._over_blocks(predict_block, len(X)), loss=self.loss)
+            is_scored = ~drawn.all(axis=0)
+            tried.append((own, grown, float((weight * losses)[is_scored].sum())))
+        third, whole = tried
+        return (whole if whole[2] < LEAST_GAIN * third[2] else third)[:2]
 
     @property
     def estimators_samples_(self) -> list[IntArray]:
