@@ -11,7 +11,6 @@ from marginwood.distributions import turnbull
 from marginwood.metrics import (
     calibration_at,
     cumulative_dynamic_auc,
-    get_scorer,
     integrated_ipcw_brier_score,
     ipcw_brier_score,
 )
@@ -150,18 +149,3 @@ def test_calibration_compares_groups_of_risk_with_their_own_curves():
     assert table["observed"][0] == pytest.approx(float(turnbull(y[first]).sf(1.0)), abs=1e-6)
     wrong = calibration_at(y, expon(scale=2 * scale), 1.0, n_groups=6)
     assert sum(p > high for p, high in zip(wrong["predicted"], wrong["upper"], strict=True)) >= 4
-
-
-def test_the_scorer_is_greater_for_better_curves():
-    class Model:
-        def __init__(self, factor):
-            self.factor = factor
-
-        def predict_distribution(self, X):
-            return expon(scale=self.factor * X[:, 0])
-
-    rng = np.random.default_rng(1)
-    X = np.exp(rng.normal(size=(300, 1)))
-    y = from_events(np.minimum(time := rng.exponential(X[:, 0]), 3), time <= 3)
-    scorer = get_scorer("neg_integrated_ipcw_brier_score")
-    assert scorer(Model(1.0), X, y) > scorer(Model(3.0), X, y)

@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from marginwood._support.checks import check_choice
 from marginwood.metrics._brier import integrated_interval_brier_score
 from marginwood.metrics._distributions import interval_crps, interval_log_loss
-from marginwood.metrics._ipcw import integrated_ipcw_brier_score
 from marginwood.metrics._points import (
     interval_accuracy,
     interval_d2_score,
@@ -87,7 +86,6 @@ SCORERS: dict[str, Metric] = {
     "neg_interval_log_loss": DistributionScorer(interval_log_loss),
     "neg_interval_crps": DistributionScorer(interval_crps_between_limits),
     "neg_integrated_interval_brier_score": DistributionScorer(integrated_interval_brier_score),
-    "neg_integrated_ipcw_brier_score": DistributionScorer(integrated_ipcw_brier_score),
 }
 
 
