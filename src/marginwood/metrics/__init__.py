@@ -8,7 +8,6 @@ from marginwood.metrics._distributions import (
     interval_log_loss,
 )
 from marginwood.metrics._ipcw import (
-    CumulativeDynamicAuc,
     calibration_at,
     cumulative_dynamic_auc,
     integrated_ipcw_brier_score,
@@ -32,7 +31,6 @@ from marginwood.metrics._tables import error_table
 
 __all__ = [
     "SCORERS",
-    "CumulativeDynamicAuc",
     "calibration_at",
     "cumulative_dynamic_auc",
     "d_calibration",
