@@ -304,7 +304,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
                 advance()
         forget(self, "oob_prediction_", "oob_score_")
         self._leaves: list[npt.NDArray[np.int32]] = [*(self._leaves if n_kept else []), *leaves]
-        _, self._intervals, self._weight = rows.rows
+        # Distributions are read off them later, when arrays of the user may hold other numbers.
+        self._intervals, self._weight = rows.rows.intervals.copy(), rows.rows.weight.copy()
         self.estimators_: list[MaxMarginIntervalTree] = [
             *(self.estimators_ if n_kept else []),
             *trees,
