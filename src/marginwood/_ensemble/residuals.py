@@ -253,8 +253,8 @@ class DistributionalIntervalRegressor(
         n_beyond = np.count_nonzero(np.isinf(errors.median(bound="spread"))[centres])
         if n_beyond:
             warn(
-                f"predict: {n_beyond} of {len(centres)} medians lie beyond all errors that were seen. The last limit of "
-                "these stands for them."
+                f"predict: {n_beyond} of {len(centres)} medians lie beyond all errors that were seen. "
+                "The last limit of these stands for them."
             )
         return prediction + _finite_medians(errors)[centres]
 
