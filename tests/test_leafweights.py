@@ -1,5 +1,7 @@
 """Distributions of a forest: training rows weighed by shared leaves, one maximum likelihood estimate per query."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from marginwood import (
     MaxMarginIntervalForestCV,
     from_events,
 )
+from marginwood._trees import leafweights
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
 from strategies import informative_intervals
@@ -110,6 +113,37 @@ def test_neither_threads_nor_the_order_of_rows_matter():
     np.testing.assert_array_equal(one, two)
     order = np.random.RandomState(0).permutation(len(many))
     np.testing.assert_array_equal(forest.predict_quantile(many[order], 0.4), one[order])
+
+
+@pytest.mark.parametrize("kind", ["mixed", "right-censored"])
+def test_one_row_has_the_distribution_that_it_has_among_many(kind):
+    y = Y if kind == "mixed" else from_events(np.exp(X[:, 0]), np.arange(90) % 3 > 0)
+    forest = MaxMarginIntervalForest(**FOREST).fit(X, y)
+    many = forest.predict_distribution(np.vstack([NEW] * 15))
+    for row in range(len(NEW)):
+        alone = forest.predict_distribution(NEW[row : row + 1])
+        np.testing.assert_array_equal(alone[0].support, many[row].support)
+        np.testing.assert_array_equal(alone[0].mass, many[row].mass)
+
+
+def test_the_rows_of_leaves_are_found_once_for_each_fit_and_no_file_holds_them(monkeypatch):
+    found = []
+
+    class Counted(leafweights.LeafWeights):
+        def __init__(self, *arguments):
+            found.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(leafweights, "LeafWeights", Counted)
+    forest = MaxMarginIntervalForest(**FOREST).fit(X, Y)
+    size = len(pickle.dumps(forest))
+    first = forest.predict_quantile(NEW, 0.5)
+    forest.predict_quantile(NEW[:1], 0.5)
+    assert len(found) == 1
+    assert len(pickle.dumps(forest)) == size
+    forest.fit(X, Y[::-1])
+    assert (forest.predict_quantile(NEW, 0.5) != first).any()
+    assert len(found) == 2
 
 
 def test_a_saved_forest_predicts_the_same_distributions(tmp_path):

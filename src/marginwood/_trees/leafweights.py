@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import starmap
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -92,26 +93,31 @@ class LeafWeights:
     ----------
     leaves : ndarray of shape (n_trees, n_rows)
         The leaf of each training row.
-    weights : list of ndarray of shape (n_rows,)
-        The weight of each training row in each tree, 0 if it was not drawn.
+    weight : ndarray of shape (n_rows,)
+        The weight of each training row.
+    draws : list of Draw
+        Which rows each tree drew, and how often.
     n_nodes : list of int
         Sizes of the trees.
     """
 
     def __init__(
-        self, leaves: npt.NDArray[Any], weights: list[FloatArray], n_nodes: list[int]
+        self, leaves: npt.NDArray[Any], weight: FloatArray, draws: list[Draw], n_nodes: list[int]
     ) -> None:
-        rows = []
-        shares = []
-        sizes = []
-        for own, weight, size in zip(leaves, weights, n_nodes, strict=True):
-            drawn = np.flatnonzero(weight > 0)
+        rows, counts, sizes, totals = [], [], [], []
+        for own, draw, size in zip(leaves, draws, n_nodes, strict=True):
+            n_drawn = draw.counts()
+            drawn = np.flatnonzero((weight > 0) & (n_drawn > 0))
             by_leaf = drawn[np.argsort(own[drawn], kind="stable")]
-            rows.append(by_leaf)
-            shares.append(weight[by_leaf] / np.bincount(own, weight, size)[own[by_leaf]])
+            rows.append(by_leaf.astype(np.int32))
+            counts.append(n_drawn[by_leaf].astype(np.min_scalar_type(n_drawn.max())))
+            totals.append(np.bincount(own, weight * n_drawn, size))
             sizes.append(np.bincount(own[drawn], minlength=size))
-        self._rows = np.concatenate(rows).astype(np.int32)
-        self._shares = np.concatenate(shares)
+        self._weight = weight
+        # Five bytes for each row of a tree, as a rule; shares would be eight more.
+        self._rows = np.concatenate(rows)
+        self._counts = np.concatenate(counts)
+        self._totals = np.concatenate(totals)
         # Where the rows of each node of each tree start, one after another.
         self._starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
         self._first_node = np.cumsum([0, *n_nodes[:-1]])
@@ -132,31 +138,58 @@ class LeafWeights:
         shift = self._starts[nodes].ravel() - (ends - counts.ravel())
         places = np.arange(ends[-1]) + np.repeat(shift, counts.ravel())
         offsets = np.concatenate([[0], ends[leaves.shape[1] - 1 :: leaves.shape[1]]])
-        return Entries(offsets, self._rows[places], self._shares[places])
+        rows = self._rows[places]
+        shares = self._weight[rows] * self._counts[places]
+        return Entries(
+            offsets, rows, shares / np.repeat(self._totals[nodes].ravel(), counts.ravel())
+        )
+
+
+# Of forests that have been asked for distributions: an index is found again, so no file holds it.
+_INDEXES: WeakKeyDictionary[Any, tuple[Any, LeafWeights]] = WeakKeyDictionary()
+
+
+def _index_of(forest: Any) -> LeafWeights:
+    """The rows of the leaves of a forest, found once for each fit."""
+    kept = _INDEXES.get(forest)
+    if kept is None or kept[0] is not forest._codes:
+        draws = list(starmap(Draw, forest._draws))
+        if any(draw.n_samples != len(forest._intervals) for draw in draws):
+            raise ValueError(
+                "predict_distribution: the trees that warm_start kept were grown from other rows."
+            )
+        n_nodes = [tree.node_count for tree in forest._tables()]
+        leaves = forest._training_leaves().T
+        kept = forest._codes, LeafWeights(leaves, forest._weight, draws, n_nodes)
+        _INDEXES[forest] = kept
+    return kept[1]
+
+
+def _estimate(intervals: FloatArray, entries: Entries) -> IntervalDistribution:
+    """The estimates of some queries, from the rows alone that any of them weighs."""
+    rows, places = np.unique(entries.rows, return_inverse=True)
+    rows = rows if len(rows) else np.zeros(1, np.int32)
+    return weighted_turnbull(sort_rows(intervals[rows]), entries.offsets, places, entries.weights)
 
 
 def predict_by_leaves(
     forest: Any, leaves: npt.NDArray[Any], drawn: BoolArray | None = None
 ) -> IntervalDistribution:
     """The distributions at rows with these leaves; with `drawn`, only by the trees that did not draw a row."""
-    n_rows = len(forest._intervals)
-    if any(draw.n_samples != n_rows for draw in starmap(Draw, forest._draws)):
-        raise ValueError(
-            "predict_distribution: the trees that warm_start kept were grown from other rows."
-        )
-    weights = [forest._weight * draw.counts() for draw in starmap(Draw, forest._draws)]
-    n_nodes = [tree.node_count for tree in forest._tables()]
-    shares = LeafWeights(forest._training_leaves().T, weights, n_nodes)
-    weigh = partial(shares.at, leaves, drawn)
-    training = sort_rows(forest._intervals)
+    weigh = partial(_index_of(forest).at, leaves, drawn)
     queries = np.arange(len(leaves))
 
     def answer(block: IntArray) -> IntervalDistribution:
+        entries = weigh(block)
         if forest._entry is not None:
-            return weighted_late(forest._intervals, forest._entry, *weigh(block))
-        return weighted_turnbull(training, *weigh(block))
+            return weighted_late(forest._intervals, forest._entry, *entries)
+        if len(training) == 0:
+            return _estimate(forest._intervals, entries)
+        return weighted_turnbull(training[0], *entries)
 
     blocks = [queries[start : start + QUERIES] for start in range(0, len(leaves), QUERIES)]
+    # Few queries weigh few rows: all of them are sorted only where that is shared.
+    training = [sort_rows(forest._intervals)] if len(blocks) > 1 and forest._entry is None else []
     run = Parallel(n_jobs=count_threads(forest.n_jobs, len(blocks)), require="sharedmem")
     found = concatenate(run(delayed(answer)(block) for block in blocks))
     if forest._entry is None:
