@@ -20,6 +20,7 @@ from ._ensemble.crossfit import CrossFittedIntervalRegressor
 from ._ensemble.distributional import DistributionalIntervalRegressor
 from ._ensemble.pool import DistributionalSuperLearner
 from ._ensemble.superlearner import IntervalSuperLearner
+from ._ensemble.taught import TaughtRegressor
 from ._ensemble.transformed import TransformedIntervalRegressor
 from ._linear.censored import CensoredLinearRegression
 from ._linear.kernel import KernelIntervalRegression
@@ -33,6 +34,7 @@ from ._trees.tree import MaxMarginIntervalTree
 from ._tuning.boosting import MaxMarginIntervalBoostingCV
 from ._tuning.cart import IntervalCARTCV
 from ._tuning.forest import MaxMarginIntervalForestCV
+from ._tuning.interval_search import IntervalSearchCV
 from ._tuning.kernel import KernelIntervalRegressionCV
 from ._tuning.linear import L1IntervalRegressionCV
 from ._tuning.transformation import TransformationTreeCV
@@ -61,6 +63,7 @@ __all__ = [
     "IntervalCART",
     "IntervalCARTCV",
     "IntervalDummyRegressor",
+    "IntervalSearchCV",
     "IntervalSuperLearner",
     "KernelIntervalRegression",
     "KernelIntervalRegressionCV",
@@ -73,6 +76,7 @@ __all__ = [
     "MaxMarginIntervalTree",
     "MaxMarginIntervalTreeCV",
     "RepeatedCensoringStratifiedKFold",
+    "TaughtRegressor",
     "TransformationTree",
     "TransformationTreeCV",
     "TransformedIntervalRegressor",

@@ -7,6 +7,7 @@ from marginwood._resampling.splitters import (
 from marginwood._tuning.boosting import MaxMarginIntervalBoostingCV
 from marginwood._tuning.cart import IntervalCARTCV
 from marginwood._tuning.forest import MaxMarginIntervalForestCV
+from marginwood._tuning.interval_search import IntervalSearchCV
 from marginwood._tuning.kernel import KernelIntervalRegressionCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
 from marginwood._tuning.margins import margin_grid
@@ -16,6 +17,7 @@ from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 __all__ = [
     "CensoringStratifiedKFold",
     "IntervalCARTCV",
+    "IntervalSearchCV",
     "KernelIntervalRegressionCV",
     "L1IntervalRegressionCV",
     "MaxMarginIntervalBoostingCV",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -19,7 +19,7 @@ from marginwood._base import (
     all_or_nothing,
     check_outer_features,
     check_rows,
-    targets_for,
+    fit_informative,
 )
 from marginwood._support.checks import check_model
 from marginwood._support.progress import progress_bar
@@ -198,25 +198,11 @@ def fit_fold(
     weighted: bool,
     groups: Any = None,
 ) -> Any:
-    """A model of the informative training rows; it stops early on such test rows if it can.
-
-    Others carry no information, but would count in shares of rows, and bring a warning with their
-    numbers in the fold.
-    """
-    model = clone(estimator)
-    is_informative = rows.is_informative
-    train, test = train[is_informative[train]], test[is_informative[test]]
-    given = model.get_params(deep=False)
-    options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
-    if groups is not None and has_fit_parameter(model, "groups"):
-        options["groups"] = np.asarray(groups)[train]
-    if (
-        has_fit_parameter(model, "X_val")
-        and given.get("n_iter_no_change") is not None
-        and len(test)
-    ):
+    """A model of the informative training rows; it stops early on such test rows if it can."""
+    test = test[rows.is_informative[test]]
+    options: dict[str, Any] = {}
+    can_stop = has_fit_parameter(estimator, "X_val") and len(test)
+    if can_stop and estimator.get_params(deep=False).get("n_iter_no_change") is not None:
         options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
         options |= {"sample_weight_val": rows.weight[test]}
-    return model.fit(
-        _safe_indexing(rows.X, train), targets_for(model, rows.intervals, train), **options
-    )
+    return fit_informative(estimator, rows, train, weighted=weighted, groups=groups, **options)

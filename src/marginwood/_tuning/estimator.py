@@ -265,7 +265,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
             )
         known = self.get_params(deep=False).keys() & estimator.get_params(deep=False).keys()
         known -= {
-            estimator.path_parameter,
+            *estimator.path_parameters,
             "random_state",
             "verbose",
             *self._refit_params(),

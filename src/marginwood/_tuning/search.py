@@ -85,8 +85,10 @@ class Fold:
             if self._prepared is None:
                 self._prepared = point.estimator._prepare(self._taught.take(self._train))
             prepared = self._prepared
-        path = point.estimator._fit_path(prepared, point.values)
-        return ScoredPath(path.values, path.complexity, self._scores(path))
+        names = getattr(point.estimator, "path_parameters", ())
+        values = {name: [getattr(point.estimator, name)] for name in names[:-1]}
+        path = point.estimator._fit_path(prepared, values | dict.fromkeys(names[-1:], point.values))
+        return ScoredPath(path.values, path.complexity, self._scores(path).reshape(-1))
 
     def _scores(self, path: Any) -> FloatArray:
         scores: FloatArray = path.scores(
@@ -196,8 +198,7 @@ def tabulate(
             for point, block in zip(points, blocks, strict=True)
         ]
         results[f"param_{name}"] = _column([value for column in columns for value in column])
-    path_parameter = points[0].estimator.path_parameter
-    if path_parameter is not None:
+    for path_parameter in points[0].estimator.path_parameters[-1:]:
         results[f"param_{path_parameter}"] = np.concatenate([block.values for block in blocks])
     complexity = np.concatenate([block.complexity for block in blocks])
     if points[0].values is None:
