@@ -17,16 +17,16 @@ from ._baselines.cart import IntervalCART
 from ._baselines.dummy import IntervalDummyRegressor
 from ._baselines.transformation import TransformationTree
 from ._ensemble.crossfit import CrossFittedIntervalRegressor
-from ._ensemble.distributional import DistributionalIntervalRegressor
-from ._ensemble.pool import DistributionalSuperLearner
+from ._ensemble.distributional_superlearner import DistributionalSuperLearner
+from ._ensemble.residuals import DistributionalIntervalRegressor
 from ._ensemble.superlearner import IntervalSuperLearner
 from ._ensemble.taught import TaughtRegressor
 from ._ensemble.transformed import TransformedIntervalRegressor
 from ._linear.censored import CensoredLinearRegression
-from ._linear.kernel import KernelIntervalRegression
 from ._linear.l1 import L1IntervalRegression
 from ._persistence import load, save
 from ._resampling.splitters import CensoringStratifiedKFold, RepeatedCensoringStratifiedKFold
+from ._smooth.gaussian import KernelIntervalRegression
 from ._solver import optimal_costs
 from ._trees.boosting import MaxMarginIntervalBoosting
 from ._trees.forest import MaxMarginIntervalForest

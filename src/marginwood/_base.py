@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, _safe_indexing
-from sklearn.utils.validation import has_fit_parameter, validate_data
+from sklearn.utils.validation import validate_data
 
 from marginwood._categories import Categories, Encoded, encode_features, find_categories
 from marginwood._core.problem import MAX_SAMPLES
@@ -332,30 +332,6 @@ def targets_for(estimator: Any, intervals: FloatArray, rows: Any = slice(None)) 
         upper=upper,
     )
     return lower[rows].copy()
-
-
-def fit_informative(
-    estimator: Any,
-    rows: Rows,
-    train: Any,
-    *,
-    weighted: bool,
-    groups: Any = None,
-    **options: Any,
-) -> Any:
-    """A copy of an estimator of anyone, fitted to the informative ones of some rows, with groups if it knows any.
-
-    Others carry no information, but would count in shares of rows, and bring a warning with their
-    numbers in the fold.
-    """
-    model = clone(estimator)
-    train = train[rows.is_informative[train]]
-    if weighted:
-        options["sample_weight"] = rows.weight[train]
-    if groups is not None and has_fit_parameter(model, "groups"):
-        options["groups"] = np.asarray(groups)[train]
-    targets = targets_for(model, rows.intervals, train)
-    return model.fit(_safe_indexing(rows.X, train), targets, **options)
 
 
 def units_of(limits: FloatArray) -> tuple[float, float]:

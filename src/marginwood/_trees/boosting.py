@@ -21,7 +21,7 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._categories import count_categories
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._paths import AUTO, Searchable
 from marginwood._support.checks import (
     check_choice,

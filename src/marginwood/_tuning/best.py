@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 from warnings import WarningMessage, catch_warnings, simplefilter
 
-import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
-from marginwood._base import Rows, copy_feature_names, fit_informative
+from marginwood._base import Rows, copy_feature_names
 from marginwood._categories import Encoded
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._paths import is_searchable
+from marginwood._resampling.folds import make_whole
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.forest import MaxMarginIntervalForest
@@ -60,8 +60,8 @@ def refit(best: Any, rows: Rows, n_jobs: int | None, *, weighted: bool, groups: 
             simplefilter("always")
             if is_ours:
                 return best.fit(*rows), found
-            every = np.arange(len(rows.weight))
-            return fit_informative(best, rows, every, weighted=weighted, groups=groups), found
+            whole = make_whole(rows, weighted=weighted, groups=groups)
+            return whole.fit(best, may_stop=False), found
 
     if isinstance(best, MaxMarginIntervalForest):
         # joblib grows it, whose settings belong to this thread.

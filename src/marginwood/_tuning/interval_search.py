@@ -24,6 +24,7 @@ from marginwood._base import (
     forget,
 )
 from marginwood._paths import AUTO, is_searchable
+from marginwood._resampling.folds import split_rows
 from marginwood._resampling.journal import Journal, digest
 from marginwood._resampling.splitters import RepeatedCensoringStratifiedKFold
 from marginwood._support.checks import check_choice, check_model, is_integer
@@ -32,7 +33,7 @@ from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.best import as_given, for_checked_rows, refit
 from marginwood._tuning.delegation import Delegating
 from marginwood._tuning.pieces import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
-from marginwood._tuning.selection import SELECTIONS, select, split_rows
+from marginwood._tuning.selection import SELECTIONS, select
 from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import refuse_vanishing_squares

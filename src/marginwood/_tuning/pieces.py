@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwood._base import Rows, fit_informative
+from marginwood._base import Rows
 from marginwood._paths import FOUND, ModelPath, is_searchable
+from marginwood._resampling import folds as resampling
 from marginwood._resampling.journal import Journal
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import count_threads, run_in_threads
@@ -112,15 +113,10 @@ class Fold:
 
     def _fit(self, point: Point) -> Any:
         if not is_searchable(point.estimator):
-            return PlainPath(
-                fit_informative(
-                    point.estimator,
-                    self._taught,
-                    self._train,
-                    weighted=self._weighted,
-                    groups=self._groups,
-                )
+            fold = resampling.Fold(
+                self._taught, self._train, self._test, self._weighted, self._groups
             )
+            return PlainPath(fold.fit(point.estimator, may_stop=False))
         with self._lock:
             if self._prepared is None:
                 self._prepared = point.estimator._prepare(self._taught.take(self._train))

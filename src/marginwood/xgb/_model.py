@@ -25,7 +25,7 @@ from marginwood._validation import BOOSTER_NAMES, VALIDATION_NAMES, check_pair
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss
 from marginwood.xgb._arrays import is_on_device, to_host
-from marginwood.xgb._boosters import import_xgboost, settle
+from marginwood.xgb._bytes import import_xgboost, settle
 from marginwood.xgb._chunks import ChunkedRows
 from marginwood.xgb._data import BoosterRows, as_features, device_features, hold_out, read_data
 from marginwood.xgb._objective import IntervalObjective

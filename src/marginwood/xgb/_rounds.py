@@ -15,7 +15,7 @@ import numpy as np
 from marginwood._support.progress import progress_bar
 from marginwood.intervals import FloatArray
 from marginwood.xgb._arrays import Bounds, find_cupy, is_on_device, namespace
-from marginwood.xgb._boosters import import_xgboost
+from marginwood.xgb._bytes import import_xgboost
 from marginwood.xgb._objective import IntervalMetric, IntervalObjective
 
 __all__ = ["Plan", "Prepared", "train"]
