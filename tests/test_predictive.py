@@ -15,7 +15,7 @@ from marginwood import (
 )
 
 SHAPES = ("normal", "logistic", "gumbel")
-LINEAR = [(shape, CensoredLinearRegression(error=shape)) for shape in SHAPES]
+LINEAR = [(shape, CensoredLinearRegression(noise=shape)) for shape in SHAPES]
 FOREST = MaxMarginIntervalForest(5, min_samples_leaf=2, random_state=0)
 LINES = {
     **dict(LINEAR),

@@ -110,7 +110,7 @@ def test_a_fold_trains_on_informative_rows_and_predicts_all_unseen_ones():
         assert fold.unseen_by(model) is fold.unseen
 
 
-def test_a_model_stops_early_on_unseen_rows_if_it_may():
+def test_a_booster_that_is_watched_keeps_all_its_stages_and_its_losses_of_unseen_rows():
     booster = MaxMarginIntervalBoosting(200, n_iter_no_change=3, random_state=0)
     fold = make_folds(make_rows(), 3, None, weighted=False)[0]
     rows = fold.rows
@@ -118,9 +118,11 @@ def test_a_model_stops_early_on_unseen_rows_if_it_may():
     stopped = clone(booster).fit(
         X[train], rows.intervals[train], X_val=X[unseen], y_val=rows.intervals[unseen]
     )
-    np.testing.assert_array_equal(fold.fit(booster).predict(X), stopped.predict(X))
+    watched = fold.fit(booster, watched=True)
+    np.testing.assert_array_equal(watched.validation_score_, stopped.validation_score_)
+    assert len(watched.estimators_) == len(watched.validation_score_)
     own = clone(booster).fit(X[train], rows.intervals[train])
-    np.testing.assert_array_equal(fold.fit(booster, may_stop=False).predict(X), own.predict(X))
+    np.testing.assert_array_equal(fold.fit(booster).predict(X), own.predict(X))
     assert len(own.estimators_) != len(stopped.estimators_)
 
 

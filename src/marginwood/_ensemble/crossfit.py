@@ -21,6 +21,7 @@ from marginwood._base import (
 )
 from marginwood._resampling.folds import Fold, make_folds
 from marginwood._resampling.run import run
+from marginwood._resampling.stops import keep_stages
 from marginwood._support.checks import check_model
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import FloatArray
@@ -31,8 +32,8 @@ __all__ = ["CrossFittedIntervalRegressor"]
 class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """The mean of models of one kind, each trained without one fold of the rows.
 
-    A booster that has a patience stops early on the fold that its model does not see, so nothing
-    need be held out.
+    Boosters that have a patience need no rows held out: each has as many stages as are best for the
+    *other* models' folds. Its own fold has no say, so that it is predicted as new rows are.
 
     Parameters
     ----------
@@ -112,14 +113,16 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
         folds = make_folds(rows, self.cv, groups, weighted=sample_weight is not None)
-
-        def train(fold: Fold) -> tuple[Any, FloatArray]:
-            model = fold.fit(self.estimator)
-            return model, fold.predict(model)
-
-        return self._keep(
-            run(train, folds, label="folds", n_jobs=self.n_jobs, verbose=self.verbose)
+        models = run(
+            lambda fold: fold.fit(self.estimator, watched=True),
+            folds,
+            label="folds",
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
         )
+        keep_stages(models)
+        unseen = run(lambda fold: fold.predict(models[fold]), folds, n_jobs=self.n_jobs)
+        return self._keep({fold: (models[fold], unseen[fold]) for fold in folds})
 
     def _keep(self, fitted: dict[Fold, tuple[Any, FloatArray]]) -> CrossFittedIntervalRegressor:
         """Keep the model of every fold; beside it come its predictions of the rows that it has not seen."""

@@ -24,7 +24,7 @@ from marginwood._ensemble.mixture import (
     widen,
 )
 from marginwood._linear.censored import CensoredLinearRegression
-from marginwood._linear.errors import ERRORS
+from marginwood._linear.noise import NOISES
 from marginwood._predictive import DistributionMixin
 from marginwood._resampling.folds import make_folds, make_whole
 from marginwood._resampling.run import run
@@ -48,7 +48,7 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
     ----------
     models : "auto" or list of (str, estimator), default="auto"
         Names and models that have `predict_distribution`: a `CensoredLinearRegression`, a forest,
-        or any model in a `DistributionalIntervalRegressor`. "auto" is linear models with errors of
+        or any model in a `DistributionalIntervalRegressor`. "auto" is linear models with noise of
         three shapes, and two forests.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds
@@ -260,9 +260,9 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
 
 
 def auto_models() -> list[tuple[str, Any]]:
-    """Linear models with errors of every shape, and forests of small and large leaves."""
+    """Linear models with noise of every shape, and forests of small and large leaves."""
     models: list[tuple[str, Any]] = [
-        (f"linear-{name}", CensoredLinearRegression(error=name)) for name in ERRORS
+        (f"linear-{name}", CensoredLinearRegression(noise=name)) for name in NOISES
     ]
     models.append(("forest", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=15)))
     models.append(("forest-fine", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=5)))

@@ -26,6 +26,7 @@ from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._ensemble.finite import learn_fill, make_finite
 from marginwood._ensemble.library import check_models, seeded
 from marginwood._resampling.folds import Bags, Fold, make_bags
+from marginwood._resampling.stops import is_staged, keep_stages
 from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import is_integer
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
@@ -64,7 +65,7 @@ class Member(NamedTuple):
 
     def fit(self, fold: int) -> Any:
         """Train the model without a fold, or a forest on all rows."""
-        return self.folds[fold].fit(self.estimator)
+        return self.folds[fold].fit(self.estimator, watched=True)
 
     def predict_unseen(self, fold: int, model: Any) -> FloatArray:
         """What a model of `fit` predicts of the rows of its fold; of a forest all rows."""
@@ -82,7 +83,12 @@ class Member(NamedTuple):
             return pieces[0].model, pieces[0].prediction
         model = CrossFittedIntervalRegressor(self.estimator, cv=cv)
         check_outer_features(model, self.folds[0].rows.X, reset=True)
-        fitted = [(piece.model, piece.prediction) for piece in pieces]
+        models = [piece.model for piece in pieces]
+        unseen = [piece.prediction for piece in pieces]
+        if is_staged(self.estimator):
+            keep_stages(dict(zip(self.folds, models, strict=True)))
+            unseen = [self.predict_unseen(fold, each) for fold, each in enumerate(models)]
+        fitted = zip(models, unseen, strict=True)
         model._keep(dict(zip(self.folds, fitted, strict=True)))
         return model, model.oof_prediction_
 

@@ -6,7 +6,7 @@ that every row is unseen by some trees. The whole has no unseen rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import Rows, check_features, targets_for
 from marginwood._resampling.splitters import N_SPLITS, make_splitter
+from marginwood._resampling.stops import find_watchers, is_staged
 from marginwood._support.checks import check_count, is_integer
 from marginwood._trees.outofbag import predict_oob_distribution
 from marginwood.distributions import IntervalDistribution
@@ -30,7 +31,7 @@ class Fold:
     """Numbers of the rows that train a model, and of those that it has not seen.
 
     `weighted` says whether models are told the weights, and `groups` are for models that search on
-    folds of their own.
+    folds of their own. `watchers` are the weights of the folds that say when boosters stop.
     """
 
     rows: Rows
@@ -38,30 +39,39 @@ class Fold:
     unseen: IntArray
     weighted: bool = False
     groups: Any = None
+    watchers: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether other folds say when its booster stops."""
+        return bool(self.watchers.any())
 
     def with_features(self, X: Any) -> Self:
         """The same fold of rows with other features."""
         return replace(self, rows=self.rows._replace(X=X))
 
-    def fit(self, estimator: Any, *, may_stop: bool = True) -> Any:
-        """Train a copy; one that can stop early does on the unseen rows, if it may.
+    def fit(self, estimator: Any, *, watched: bool = False) -> Any:
+        """Train a copy.
 
         Only informative rows count: others would count in shares of rows, and bring a warning with
-        their numbers in the fold.
+        their numbers in the fold. If other folds are to watch, a booster keeps all its stages and
+        its losses of the unseen rows, for `keep_stages`.
         """
         model = clone(estimator)
         is_informative = self.rows.is_informative
         train, unseen = (part[is_informative[part]] for part in (self.train, self.unseen))
-        given = model.get_params(deep=False)
         X, intervals, weight = self.rows
-        options: dict[str, Any] = {"sample_weight": weight[train]} if self.weighted else {}
-        if self.groups is not None and has_fit_parameter(model, "groups"):
+        X_train, y_train = _safe_indexing(X, train), targets_for(model, intervals, train)
+        w_train = weight[train] if self.weighted else None
+        if watched and self.is_watched and is_staged(model):
+            validation = _safe_indexing(X, unseen), intervals[unseen], weight[unseen]
+            model._fit_stages(X_train, y_train, w_train, *validation)
+            return model
+        options: dict[str, Any] = {} if w_train is None else {"sample_weight": w_train}
+        searches = "cv" in model.get_params(deep=False) and has_fit_parameter(model, "groups")
+        if searches and self.groups is not None:
             options["groups"] = np.asarray(self.groups)[train]
-        can_stop = has_fit_parameter(model, "X_val") and given.get("n_iter_no_change") is not None
-        if may_stop and can_stop and len(unseen):
-            options |= {"X_val": _safe_indexing(X, unseen), "y_val": intervals[unseen]}
-            options["sample_weight_val"] = weight[unseen]
-        return model.fit(_safe_indexing(X, train), targets_for(model, intervals, train), **options)
+        return model.fit(X_train, y_train, **options)
 
     def predict(self, model: Any) -> Any:
         """What a model of this fold predicts of its unseen rows."""
@@ -120,7 +130,12 @@ def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArra
 
 def make_folds(rows: Rows, cv: Any, groups: Any, *, weighted: bool) -> list[Fold]:
     """The folds that an estimator's `cv` means."""
-    return [Fold(rows, *split, weighted, groups) for split in split_rows(rows, cv, groups)]
+    splits = split_rows(rows, cv, groups)
+    watchers = find_watchers(rows, [unseen for _, unseen in splits])
+    return [
+        Fold(rows, *split, weighted, groups, of_fold)
+        for split, of_fold in zip(splits, watchers, strict=True)
+    ]
 
 
 def make_whole(rows: Rows, *, weighted: bool, groups: Any = None) -> Fold:

@@ -220,9 +220,7 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
             return self._fit_forest(rows, weighted=sample_weight is not None)
         estimator, cv = self._find_folds()
         folds = make_folds(rows, cv, groups, weighted=sample_weight is not None)
-        # None stops early on its unseen rows: a model that has seen their labels would make them
-        # look too close.
-        models = run(lambda fold: fold.fit(estimator, may_stop=False), folds, n_jobs=self.n_jobs)
+        models = run(lambda fold: fold.fit(estimator), folds, n_jobs=self.n_jobs)
         held_out = np.zeros((len(folds), len(rows.intervals)), np.bool_)
         for number, fold in enumerate(folds):
             held_out[number, fold.unseen] = True

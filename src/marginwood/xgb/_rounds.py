@@ -92,7 +92,7 @@ class DevicePredictions:
 
 
 def train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple[Any, FloatArray]:
-    """The booster, cut at its best round if it stops early, and the validation loss after each round."""
+    """The booster, with all rounds until it stops, and the validation loss after each of them."""
     # A booster would set its verbosity for the whole process, and again with every prediction.
     params = dict(plan.params)
     chosen = {"verbosity": params.pop("verbosity")} if "verbosity" in params else {}
@@ -124,8 +124,6 @@ def _train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple
             best = number if scores[number] < scores[best] else best
             if plan.patience is not None and number - best >= plan.patience:
                 break
-    if scores and plan.patience is not None:
-        booster = booster[: best + 1]
     return booster.reset(), np.array(scores)
 
 

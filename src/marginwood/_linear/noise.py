@@ -1,6 +1,6 @@
-"""Distributions of errors around a linear prediction: normal, logistic, and that of the smallest of many values.
+"""Distributions of noise around a linear prediction: normal, logistic, and that of the smallest of many values.
 
-The error of a logarithm of time is normal if the times are log-normal, logistic if they are
+The noise of a logarithm of time is normal if the times are log-normal, logistic if they are
 log-logistic, and Gumbel's if they are Weibull's. All are log-concave, so likelihoods of intervals
 have one maximum.
 """
@@ -14,15 +14,15 @@ from scipy.special import log_expit, log_ndtr, ndtri
 
 from marginwood.intervals import FloatArray
 
-__all__ = ["ERRORS", "Error"]
+__all__ = ["NOISES", "Noise"]
 
-# Beyond, the exponential of a standardised error would overflow; the likelihood is 0 long before.
+# Beyond, the exponential of standardised noise would overflow; the likelihood is 0 long before.
 LARGEST_EXPONENT = 700.0
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 
 
-class Error(Protocol):
-    """A standardised error; everything in logarithms, so that tails keep their digits."""
+class Noise(Protocol):
+    """Standardised noise; everything in logarithms, so that tails keep their digits."""
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Logarithm of the probability of at most z."""
@@ -119,4 +119,4 @@ class Gumbel:
         return np.exp(np.clip(z, -LARGEST_EXPONENT, LARGEST_EXPONENT))
 
 
-ERRORS: dict[str, Error] = {"normal": Normal(), "logistic": Logistic(), "gumbel": Gumbel()}
+NOISES: dict[str, Noise] = {"normal": Normal(), "logistic": Logistic(), "gumbel": Gumbel()}
