@@ -61,7 +61,7 @@ def refit(best: Any, rows: Rows, n_jobs: int | None, *, weighted: bool, groups: 
             if is_ours:
                 return best.fit(*rows), found
             whole = make_whole(rows, weighted=weighted, groups=groups)
-            return whole.fit(best, may_stop=False), found
+            return whole.fit(best), found
 
     if isinstance(best, MaxMarginIntervalForest):
         # joblib grows it, whose settings belong to this thread.

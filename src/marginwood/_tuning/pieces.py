@@ -116,7 +116,7 @@ class Fold:
             fold = resampling.Fold(
                 self._taught, self._train, self._test, self._weighted, self._groups
             )
-            return PlainPath(fold.fit(point.estimator, may_stop=False))
+            return PlainPath(fold.fit(point.estimator))
         with self._lock:
             if self._prepared is None:
                 self._prepared = point.estimator._prepare(self._taught.take(self._train))
