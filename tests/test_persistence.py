@@ -105,7 +105,7 @@ def test_classes_that_nothing_has_used_yet_are_known():
 def test_every_estimator_of_the_package_is_known_by_its_name():
     assert {"MaxMarginIntervalTree", "CensoringStratifiedKFold"} <= known_classes().keys()
     for name, model in MODELS.items():
-        assert known_classes()[name] is type(model)
+        assert known_classes()[name.partition(" ")[0]] is type(model)
     for cls in known_classes().values():
         assert cls.__module__.startswith("marginwood.")
 
