@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginwood import CensoredLinearRegression, load, save
+from marginwood import CensoredLinearRegression, TransformedIntervalRegressor, load, save
 from marginwood._linear.likelihood import PRIOR_LIMIT, PRIOR_WEIGHT
 from marginwood._linear.noise import NOISES
 
@@ -114,6 +114,57 @@ def test_distributions_have_the_shape_of_the_noise(noise):
     np.testing.assert_allclose(model.predict_survival_function(X, values), expected, atol=2e-4)
     np.testing.assert_allclose(
         model.predict_quantile(X, 0.5), model.predict(X), atol=1e-3 * model.scale_
+    )
+
+
+@pytest.mark.parametrize("noise", SHAPES)
+def test_moments_are_those_of_the_noise(noise):
+    X, y = draw_rows(1, noise=noise)
+    model = CensoredLinearRegression(noise=noise).fit(X, y)
+    found = model.predict_distribution(X)
+    location = model.predict(X) - model.scale_ * SHAPES[noise].median()
+    expected = SHAPES[noise](location, model.scale_)
+    np.testing.assert_allclose(
+        found.mean(bound="spread"), expected.mean(), atol=1e-4 * model.scale_
+    )
+    np.testing.assert_allclose(found.std(), expected.std(), rtol=1e-3)
+    for q in (1e-9, 1e-3, 0.9, 1 - 1e-6):
+        np.testing.assert_allclose(
+            found.quantile(q, bound="spread"), expected.ppf(q), atol=0.02 * model.scale_
+        )
+
+
+@pytest.mark.parametrize(
+    ("noise", "law"),
+    [
+        ("normal", stats.lognorm),
+        ("gumbel", lambda scale: stats.weibull_min(1 / scale)),
+        ("logistic", lambda scale: stats.fisk(1 / scale)),
+    ],
+)
+@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 2.0])
+def test_moments_of_times_are_finite_and_right(noise, law, scale):
+    # Of a log-logistic time the mean is infinite from scale 1 on, and the deviation from 1/2 on.
+    X, y = draw_rows(1, noise=noise)
+    model = TransformedIntervalRegressor(CensoredLinearRegression(noise=noise)).fit(X, np.exp(y))
+    inner = model.regressor_
+    inner.coef_, inner.scale_ = np.zeros(X.shape[1]), scale
+    inner.intercept_ = np.log(7.0 * law(scale).median())
+    found = model.predict_distribution(X[:2])
+    expected = law(scale)
+    if np.isfinite(expected.mean()):
+        low, high = found.mean().T
+        assert np.isfinite(high).all()
+        assert (low <= 7 * expected.mean()).all()
+        assert (7 * expected.mean() <= high).all()
+        np.testing.assert_allclose(found.mean(bound="spread"), 7 * expected.mean(), rtol=2e-3)
+    if np.isfinite(expected.std()):
+        np.testing.assert_allclose(found.std(), 7 * expected.std(), rtol=5e-3)
+    levels = np.array([1e-6, 0.01, 0.5, 0.99, 1 - 1e-6])
+    np.testing.assert_allclose(
+        np.log(found.quantile(levels, bound="spread")),
+        np.tile(np.log(7 * expected.ppf(levels)), (2, 1)),
+        atol=0.05 * scale,
     )
 
 

@@ -28,6 +28,7 @@ from marginwood._linear.noise import NOISES
 from marginwood._predictive import DistributionMixin
 from marginwood._resampling.folds import make_folds, make_whole
 from marginwood._resampling.run import run
+from marginwood._support.notices import warn
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
@@ -251,9 +252,15 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
         ndarray of shape (n_samples,)
             Medians. Where a curve ends before it reaches one half, what is left of it is placed as
             those models place it that go on beyond the limits, such as linear ones; if there is
-            none, it is the farthest limit.
+            none, it is the farthest limit. A warning counts such rows.
         """
         mixed, members = self._mix(X)
+        n_beyond = np.count_nonzero((mixed[:, 0] > 0.5) | (mixed[:, -1] < 0.5))
+        if n_beyond:
+            warn(
+                f"predict: {n_beyond} of {len(mixed)} medians lie beyond all limits of the training rows. They are "
+                "extrapolated by models of a fixed shape; where there is none, they are the last limit."
+            )
         return find_medians(
             mixed, self.limits_, members, [self.weights_[name] for name in self.estimators_]
         )

@@ -38,7 +38,7 @@ from marginwood._linear.likelihood import (
     log_likelihood,
     maximise_likelihood,
 )
-from marginwood._linear.noise import NOISES
+from marginwood._linear.noise import NOISES, make_steps
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
 from marginwood._support.blas import one_blas_thread
@@ -51,10 +51,6 @@ from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = ["CensoredLinearRegression"]
 
-# The distribution of noise in steps: so many, and beyond them tails of so much mass each. A
-# probability is then off by less than 1e-4.
-N_STEPS = 400
-TAIL = 1e-6
 # What only a fit without penalty finds.
 JUDGEMENTS = (
     "covariance_",
@@ -425,17 +421,13 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         Returns
         -------
         IntervalDistribution
-            One row per row of X, in 400 steps; the last millionth on either side counts as
-            infinitely far away.
+            One row per row of X, in steps: 400 narrow ones, and wider ones for the last millionth
+            on either side, up to where 1e-300 is left.
         """
         prediction = self.predict(X)
         noise = NOISES[self.noise]
-        low, high = noise.quantile(np.array([TAIL, 1 - TAIL]))
-        edges = np.linspace(low, high, N_STEPS + 1)
-        mass = np.diff(np.exp(noise.log_cdf(edges)), prepend=0.0, append=1.0)
-        ends = np.concatenate(
-            [[-np.inf], self.scale_ * (edges - noise.quantile(np.array(0.5))), [np.inf]]
-        )
+        edges, mass = make_steps(noise)
+        ends = self.scale_ * (edges - noise.quantile(np.array(0.5)))
         # Not checked: of targets near the largest that are allowed, tails lie beyond.
         return IntervalDistribution._of(np.column_stack([ends[:-1], ends[1:]]), mass).shifted(
             prediction
