@@ -370,13 +370,9 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
         return self.max_features is not None or self.subsample != 1
 
     def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
-        return {
-            "loss": LOSSES,
-            "margin": AUTO,
-            "max_depth": DEPTHS,
-            "max_features": SHARES,
-            "n_estimators": range(1, check_count("n_estimators", self.n_estimators, 1) + 1),
-        }
+        stages = range(1, check_count("n_estimators", self.n_estimators, 1) + 1)
+        space = {"loss": LOSSES, "margin": AUTO, "max_depth": DEPTHS, "max_features": SHARES}
+        return space | {"n_estimators": stages}
 
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows.weighted(), count_categories(self.categorical_features.categories))
