@@ -14,10 +14,10 @@ from marginwood._base import (
     check_outer_features,
     check_rows,
 )
+from marginwood._ensemble.teacher import fit_with_unseen, teach
 from marginwood._support.checks import check_model, check_share
 from marginwood._tuning.delegation import Delegating
-from marginwood._tuning.interval_search import IntervalSearchCV
-from marginwood._tuning.teacher import fit_with_unseen, teach
+from marginwood._tuning.estimator import IntervalSearchCV
 from marginwood.intervals import FloatArray
 
 __all__ = ["TaughtRegressor"]

@@ -13,7 +13,7 @@ from marginwood._base import Rows
 from marginwood._paths import AUTO, FOUND, is_searchable
 from marginwood._support.checks import check_count, is_integer
 from marginwood._tuning.margins import margin_grid
-from marginwood._tuning.pieces import Point
+from marginwood._tuning.search import Point
 
 __all__ = ["make_points"]
 
