@@ -35,7 +35,13 @@ from ._tuning.estimator import IntervalSearchCV
 from ._warmup import warmup
 from .conformal import ConformalIntervalRegressor
 from .export import export_text
-from .intervals import check_intervals, from_detection_limits, from_events, make_intervals
+from .intervals import (
+    check_intervals,
+    from_brackets,
+    from_detection_limits,
+    from_events,
+    make_intervals,
+)
 from .metrics import (
     interval_accuracy,
     interval_d2_score,
@@ -72,6 +78,7 @@ __all__ = [
     "distributions",
     "export",
     "export_text",
+    "from_brackets",
     "from_detection_limits",
     "from_events",
     "inference",

@@ -42,7 +42,7 @@ LEAST_SHARED = 0.5
 class ConfidenceBand(NamedTuple):
     """Bounds of the probability of more than t, at some t: each holds the truth with `level`.
 
-    Attributes
+    Parameters
     ----------
     times : ndarray of shape (m,)
         Where.

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from marginwood._core import cells
 from marginwood._core.turnbull import make_scratch
+from marginwood._ends import check_entry
 from marginwood._mistakes import warn_of_events
 from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_positive, check_share
@@ -17,6 +18,7 @@ from marginwood._support.labels import read_labels
 from marginwood._support.notices import warn
 from marginwood.distributions._bands import ConfidenceBand, make_band
 from marginwood.distributions._known import Entries, KnownRows
+from marginwood.distributions._late import estimate_late
 from marginwood.distributions._solve import LEAST_TOLERANCE, make_problem, solve
 from marginwood.distributions._steps import IntervalDistribution
 from marginwood.intervals import (
@@ -51,8 +53,8 @@ class Turnbull(IntervalDistribution):
 
     log_likelihood: float
     gap: float
-    # What it was estimated from: informative rows and their weights.
-    _rows: tuple[FloatArray, FloatArray]
+    # What it was estimated from: informative rows and their weights. None if rows entered late.
+    _rows: tuple[FloatArray, FloatArray] | None = None
 
     def confidence_band(self, times: Any = None, *, level: float = 0.95) -> ConfidenceBand:
         """Bounds of the probability of more than t, that hold the truth with some probability.
@@ -98,7 +100,7 @@ class Turnbull(IntervalDistribution):
             points = np.atleast_1d(as_numbers(times, "times"))
             if points.ndim != 1 or np.isnan(points).any():
                 raise ValueError("times: expected numbers in a list, none of them NaN.")
-        band = make_band(*self._rows, level)
+        band = make_band(*self._known_rows(), level)
         return ConfidenceBand(points, band.lower(points), band.upper(points), level, band.method)
 
     def confidence_interval(self, q: Any = 0.5, *, level: float = 0.95) -> FloatArray:
@@ -122,29 +124,36 @@ class Turnbull(IntervalDistribution):
         >>> from marginwood.distributions import turnbull
         >>> estimate = turnbull(load_gbsg2().y)
         >>> estimate.median().tolist(), estimate.confidence_interval().tolist()
-        ([1807.0, 1807.0], [1587.0, 2030.0])
+        ([1807.0, 1807.0], [1528.0, 2018.0])
         """
         check_share("level", level)
         shares = as_numbers(q, "q")
         if shares.ndim > 1 or not ((shares >= 0) & (shares <= 1)).all():
             raise ValueError(f"q: expected shares from 0 to 1, got {q!r:.80}.")
-        band = make_band(*self._rows, level)
+        band = make_band(*self._known_rows(), level)
         ends = [band.invert(1 - share) for share in np.atleast_1d(shares)]
         return np.array(ends).reshape(*shares.shape, 2)
 
-
-@overload
-def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull: ...
+    def _known_rows(self) -> tuple[FloatArray, FloatArray]:
+        if self._rows is None:
+            raise ValueError("entry: there are no confidence bands of rows with delayed entry.")
+        return self._rows
 
 
 @overload
 def turnbull(
-    y: Any, sample_weight: Any = None, tol: float = 1e-3, *, by: Any
+    y: Any, sample_weight: Any = None, tol: float = 1e-3, *, entry: Any = None
+) -> Turnbull: ...
+
+
+@overload
+def turnbull(
+    y: Any, sample_weight: Any = None, tol: float = 1e-3, *, by: Any, entry: Any = None
 ) -> dict[Any, Turnbull]: ...
 
 
 def turnbull(
-    y: Any, sample_weight: Any = None, tol: float = 1e-3, *, by: Any = None
+    y: Any, sample_weight: Any = None, tol: float = 1e-3, *, by: Any = None, entry: Any = None
 ) -> Turnbull | dict[Any, Turnbull]:
     """Estimate the distribution of values that are known only as intervals.
 
@@ -168,6 +177,11 @@ def turnbull(
         sum of the weights.
     by : array-like of shape (n,), default=None
         Labels of groups, one for each row: an estimate for each group.
+    entry : array-like of shape (n,), default=None
+        Delayed entry (left truncation): a row is there only because its value is greater than this;
+        -inf is no condition. Right-censored rows then give the estimate of Kaplan and Meier with
+        the rows at risk. The curve ends where an event leaves nobody at risk, even if rows enter
+        later; where an interval leaves it open, events of rows that are alone at risk lie later.
 
     Returns
     -------
@@ -193,23 +207,34 @@ def turnbull(
     check_positive("tol", tol)
     intervals = check_intervals(y)
     weight = check_sample_weight(sample_weight, len(intervals))
+    if entry is not None:
+        entry, intervals = check_entry(entry, intervals)
     if by is None:
-        return _estimate(intervals, weight, tol)
+        return _estimate(intervals, weight, entry, tol)
     labels = read_labels(by, len(intervals), "by")
     groups = {}
     for code, name in enumerate(labels.names):
         rows = labels.codes == code
         try:
-            groups[name] = _estimate(intervals[rows], None if weight is None else weight[rows], tol)
+            groups[name] = _estimate(
+                intervals[rows],
+                None if weight is None else weight[rows],
+                None if entry is None else entry[rows],
+                tol,
+            )
         except ValueError as error:
             raise ValueError(f"by: group {name!r}: {error}") from None
     return groups
 
 
-def _estimate(intervals: FloatArray, weight: FloatArray | None, tol: float) -> Turnbull:
+def _estimate(
+    intervals: FloatArray, weight: FloatArray | None, entry: FloatArray | None, tol: float
+) -> Turnbull:
     """The estimate from checked rows."""
     check_informative(intervals, weight)
     warn_of_events(intervals)
+    if entry is not None:
+        return _estimate_late(entry, intervals, weight, tol)
     every = np.ones(len(intervals)) if weight is None else weight
     known = KnownRows(intervals, partial(_weigh_all, every), np.zeros(1, np.int64))
     intervals, weight = _leave_out(intervals, every)
@@ -217,17 +242,39 @@ def _estimate(intervals: FloatArray, weight: FloatArray | None, tol: float) -> T
     support, ranges = make_problem(intervals, weight / total)
     scratch = make_scratch(len(ranges.first), len(support))
     mass, gap = solve(ranges, len(support), max(tol / total, LEAST_TOLERANCE), scratch)
-    if total * gap > max(tol, LEAST_TOLERANCE * total):
-        warn(
-            f"turnbull: the log-likelihood may be {total * gap:.3g} below its maximum, which is more than tol={tol}.",
-            ConvergenceWarning,
-        )
+    _warn_of_gap(total * gap, total, tol)
     has_mass = mass > 0
     result = Turnbull._of(support[has_mass], mass[has_mass])
     result.log_likelihood = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     result.gap = total * gap
     result._rows = intervals, weight
     result._known = known
+    return result
+
+
+def _warn_of_gap(gap: float, total: float, tol: float) -> None:
+    if gap > max(tol, LEAST_TOLERANCE * total):
+        warn(
+            f"turnbull: the log-likelihood may be {gap:.3g} below its maximum, which is more than tol={tol}.",
+            ConvergenceWarning,
+        )
+
+
+def _estimate_late(
+    entry: FloatArray, intervals: FloatArray, weight: FloatArray | None, tol: float
+) -> Turnbull:
+    """The estimate from rows above their entries."""
+    weight = np.ones(len(intervals)) if weight is None else weight
+    is_counted = np.isfinite(intervals).any(axis=1)
+    is_counted &= weight > LEAST_SHARE * weight[is_counted].sum()
+    weight = weight[is_counted]
+    total = float(weight.sum())
+    found = estimate_late(
+        intervals[is_counted], entry[is_counted], weight, max(tol, LEAST_TOLERANCE * total)
+    )
+    _warn_of_gap(found.gap, total, tol)
+    result = Turnbull._of(found.support, found.mass)
+    result.log_likelihood, result.gap = found.log_likelihood, found.gap
     return result
 
 
