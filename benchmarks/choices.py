@@ -39,10 +39,11 @@ from sklearn.base import clone
 from benchmarks.paper.methods import METHODS
 from marginwood import (
     CrossFittedIntervalRegressor,
+    IntervalSearchCV,
     IntervalSuperLearner,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
-    MaxMarginIntervalTreeCV,
+    MaxMarginIntervalTree,
     interval_mean_squared_error,
 )
 from marginwood._base import Rows
@@ -135,9 +136,7 @@ LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
 def anchor_errors(X, y):
     """The least cross-validated error of each anchor, by its name."""
-    search = MaxMarginIntervalTreeCV(
-        losses="squared_hinge", n_margins=7, anchors=ANCHORS, n_jobs=-1
-    ).fit(X, y)
+    search = IntervalSearchCV(MaxMarginIntervalTree(), {"loss": ["squared_hinge"], "margin": 7, "anchor": ANCHORS}, n_jobs=-1).fit(X, y)
     results = search.cv_results_
     return {
         f"{anchor:g}": -results["mean_test_score"][results["param_anchor"] == anchor].max()
@@ -164,7 +163,7 @@ def tree_errors(X, y):
     """The error of tuned trees on rows that they have not seen."""
 
     def predict(X, y, X_test, **options):
-        return MaxMarginIntervalTreeCV(n_jobs=-1, **options).fit(X, y).predict(X_test)
+        return IntervalSearchCV(MaxMarginIntervalTree(), n_jobs=-1, **options).fit(X, y).predict(X_test)
 
     return unseen_errors(
         X, y, {name: partial(predict, **options) for name, options in TREES.items()}

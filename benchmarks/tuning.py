@@ -10,19 +10,19 @@ import numpy as np
 
 from benchmarks import measure
 from benchmarks.problems import simulate
-from marginwood import MaxMarginIntervalTreeCV
+from marginwood import IntervalSearchCV, MaxMarginIntervalTree
 
 # Name, number of rows and of features, threads, and at most how many seconds.
 TIMED = (("servo", 167, 19, 1, 0.5), ("neuroblastomaProcessed", 3418, 117, 2, 60.0))
 FEWEST_ROWS = 20  # two for each fold
 PROTOCOL = {"n_margins": 21, "cv": 10, "max_depth": 30}
 # The paper's trees have no anchors; `compare` may hold a version that has none either.
-NO_ANCHORS = {"anchors": (0.0,)} if "anchors" in MaxMarginIntervalTreeCV().get_params() else {}
+NO_ANCHORS = {"anchors": (0.0,)} if "anchors" in IntervalSearchCV(MaxMarginIntervalTree()).get_params() else {}
 
 
 def protocol(**parameters):
     """The paper's inner protocol: 21 margins, 10 folds, trees up to depth 30."""
-    return MaxMarginIntervalTreeCV(**PROTOCOL, **NO_ANCHORS, **parameters)
+    return IntervalSearchCV(MaxMarginIntervalTree(), **PROTOCOL, **NO_ANCHORS, **parameters)
 
 
 def search_times(settings, losses):

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from marginwood import (
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
 )
 from marginwood._core.nodes import LEAF
 from marginwood._trees import growing
@@ -146,7 +146,7 @@ def tables(model):
     "model",
     [
         MaxMarginIntervalTree(margin=0.1, ccp_alpha=0.01),
-        MaxMarginIntervalTreeCV(margins=[0.1], anchors=[0.0], cv=2),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.1], "anchor": [0.0]}, cv=2),
         MaxMarginIntervalForest(5, margin=0.1, random_state=0),
         MaxMarginIntervalBoosting(5, margin=0.1, random_state=0),
     ],

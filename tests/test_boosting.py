@@ -18,10 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import strategies
 from marginwood import (
     IntervalDummyRegressor,
+    IntervalSearchCV,
     L1IntervalRegression,
-    L1IntervalRegressionCV,
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalBoostingCV,
     MaxMarginIntervalTree,
     load,
     save,
@@ -378,7 +377,7 @@ def test_a_line_is_learned_better_with_a_linear_first_model():
     fresh, hidden = make_linear(random_state=1)
     usual = MaxMarginIntervalBoosting(random_state=0).fit(features, targets)
     linear = MaxMarginIntervalBoosting(
-        random_state=0, init=L1IntervalRegressionCV(n_alphas=20)
+        random_state=0, init=IntervalSearchCV(L1IntervalRegression(), {"alpha": 20})
     ).fit(features, targets)
     assert linear.score(fresh, hidden) > usual.score(fresh, hidden)
 

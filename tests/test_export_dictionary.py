@@ -98,8 +98,13 @@ def test_arrays_among_the_parameters_are_kept():
 
 def test_a_model_tuned_with_objects_can_be_cloned_and_fitted_again():
     features = np.nan_to_num(X, posinf=20.0, neginf=-20.0)
-    loaded = through_json(marginwood.L1IntervalRegressionCV(cv=KFold(3)).fit(features, y))
-    assert loaded.get_params() == marginwood.L1IntervalRegressionCV().get_params()
+    loaded = through_json(
+        marginwood.IntervalSearchCV(marginwood.L1IntervalRegression(), cv=KFold(3)).fit(features, y)
+    )
+    assert (
+        loaded.get_params()
+        == marginwood.IntervalSearchCV(marginwood.L1IntervalRegression()).get_params()
+    )
     clone(loaded).fit(features, y)
 
 

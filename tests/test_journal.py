@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from conftest import PATIENCE
-from marginwood import MaxMarginIntervalTreeCV
+from marginwood import IntervalSearchCV, MaxMarginIntervalTree
 from marginwood._resampling import journal as module
 from marginwood._resampling.journal import Journal, digest
 from marginwood._support.threads import run_in_threads
@@ -259,8 +259,12 @@ def scorer(estimator, X, y):
 def search(path=None):
     scorer.pieces = set()
     X, y = make_sine(40, 2, random_state=0)
-    return MaxMarginIntervalTreeCV(
-        losses=LOSSES, n_margins=3, cv=3, scoring=scorer, checkpoint=path
+    return IntervalSearchCV(
+        MaxMarginIntervalTree(),
+        {"loss": LOSSES, "margin": 3},
+        cv=3,
+        scoring=scorer,
+        checkpoint=path,
     ).fit(X, y)
 
 
@@ -327,10 +331,10 @@ def test_a_finished_search_is_not_done_again(tmp_path):
 def test_another_selection_reads_the_same_journal(tmp_path):
     X, y = make_sine(40, 2, random_state=0)
     path = tmp_path / "journal"
-    MaxMarginIntervalTreeCV(n_margins=3, cv=3, checkpoint=path).fit(X, y)
+    IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 3}, cv=3, checkpoint=path).fit(X, y)
     n_lines = len(path.read_bytes().splitlines())
-    model = MaxMarginIntervalTreeCV(
-        n_margins=3, cv=3, checkpoint=path, selection="1se", n_jobs=2
+    model = IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": 3}, cv=3, checkpoint=path, selection="1se", n_jobs=2
     ).fit(X, y)
     assert len(path.read_bytes().splitlines()) == n_lines + 1  # the name of the second run
     assert model.selection == "1se"
@@ -350,14 +354,16 @@ def test_another_selection_reads_the_same_journal(tmp_path):
 def test_other_parameters_are_refused(tmp_path, parameters, names):
     X, y = make_sine(40, 2, random_state=0)
     base = {"n_margins": 3, "cv": 3, "checkpoint": tmp_path / "journal"}
-    MaxMarginIntervalTreeCV(**base).fit(X, y)
+    IntervalSearchCV(MaxMarginIntervalTree(), **base).fit(X, y)
     with pytest.raises(ValueError, match=f"other data or parameters: {names} differ"):
-        MaxMarginIntervalTreeCV(**{**base, **parameters}).fit(X, y)
+        IntervalSearchCV(MaxMarginIntervalTree(), **{**base, **parameters}).fit(X, y)
 
 
 def test_other_data_are_refused(tmp_path):
     X, y = make_sine(40, 2, random_state=0)
-    model = MaxMarginIntervalTreeCV(margins=[0.1], cv=3, checkpoint=tmp_path / "journal").fit(X, y)
+    model = IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": [0.1]}, cv=3, checkpoint=tmp_path / "journal"
+    ).fit(X, y)
     with pytest.raises(ValueError, match="parameters: X differ"):
         model.fit(X + 1, y)
     with pytest.raises(ValueError, match="parameters: sample_weight differ"):

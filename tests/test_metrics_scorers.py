@@ -255,12 +255,22 @@ def test_an_estimator_without_distributions_is_told_so(name, problem):
 
 
 SEARCHES = [
-    marginwood.MaxMarginIntervalTreeCV(losses="squared_hinge", margins=[0.0], anchors=[0.0], cv=2),
-    marginwood.MaxMarginIntervalForestCV(4, losses="squared_hinge", margins=[0.0], random_state=0),
-    marginwood.MaxMarginIntervalBoostingCV(4, losses="squared_hinge", margins=[0.0], cv=2),
-    marginwood.L1IntervalRegressionCV(n_alphas=3, cv=2),
-    marginwood.IntervalCARTCV(cv=2),
-    marginwood.TransformationTreeCV(cv=2),
+    marginwood.IntervalSearchCV(
+        marginwood.MaxMarginIntervalTree(),
+        {"loss": ["squared_hinge"], "margin": [0.0], "anchor": [0.0]},
+        cv=2,
+    ),
+    marginwood.IntervalSearchCV(
+        marginwood.MaxMarginIntervalForest(4),
+        {"loss": ["squared_hinge"], "margin": [0.0]},
+        random_state=0,
+    ),
+    marginwood.IntervalSearchCV(
+        marginwood.MaxMarginIntervalBoosting(4), {"loss": ["squared_hinge"], "margin": [0.0]}, cv=2
+    ),
+    marginwood.IntervalSearchCV(marginwood.L1IntervalRegression(), {"alpha": 3}, cv=2),
+    marginwood.IntervalSearchCV(marginwood.IntervalCART(), cv=2),
+    marginwood.IntervalSearchCV(marginwood.TransformationTree(), cv=2),
 ]
 
 

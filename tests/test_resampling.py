@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import PATIENCE
 from marginwood import (
-    L1IntervalRegressionCV,
+    IntervalSearchCV,
+    L1IntervalRegression,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
@@ -194,7 +195,7 @@ def test_other_features_leave_the_rows_of_a_fold():
 
 def test_an_estimator_in_words_is_known_by_what_its_fit_depends_on():
     def words(**params):
-        search = L1IntervalRegressionCV(**params)
+        search = IntervalSearchCV(L1IntervalRegression(), **params)
         return describe(make_pipeline(StandardScaler(), search))
 
     plain = words()

@@ -23,60 +23,64 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import marginwood._paths
 import marginwood._trees.forest
 from marginwood import (
+    CensoredLinearRegression,
     CensoringStratifiedKFold,
-    IntervalCARTCV,
-    KernelIntervalRegressionCV,
+    IntervalCART,
+    IntervalSearchCV,
+    KernelIntervalRegression,
     L1IntervalRegression,
-    L1IntervalRegressionCV,
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalBoostingCV,
     MaxMarginIntervalForest,
-    MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     RepeatedCensoringStratifiedKFold,
-    TransformationTreeCV,
+    TransformationTree,
 )
 from marginwood._base import Rows
-from marginwood._paths import ModelPath
+from marginwood._paths import ModelPath, Searchable
 from marginwood._tuning.search import Fold, Point, run_pieces
 from marginwood.datasets import make_sine
 from marginwood.metrics import get_scorer, interval_mean_absolute_error, interval_mean_squared_error
 
 SEARCHES = {
-    "tree": MaxMarginIntervalTreeCV(n_margins=2, anchors=[0.0, 2.0], max_depth=3, cv=3),
-    "forest": MaxMarginIntervalForestCV(
-        6,
-        losses="squared_hinge",
-        n_margins=2,
-        grid={"min_samples_leaf": [1, 5]},
+    "tree": IntervalSearchCV(
+        MaxMarginIntervalTree(max_depth=3), {"margin": 2, "anchor": [0.0, 2.0]}, cv=3
+    ),
+    "forest": IntervalSearchCV(
+        MaxMarginIntervalForest(6),
+        {"loss": ["squared_hinge"], "margin": 2, "min_samples_leaf": [1, 5]},
         cv=3,
         random_state=0,
     ),
-    "out of bag": MaxMarginIntervalForestCV(
-        12, losses="linear_hinge", n_margins=2, grid={"max_features": [1, 1.0]}, random_state=0
+    "out of bag": IntervalSearchCV(
+        MaxMarginIntervalForest(12),
+        {"loss": ["linear_hinge"], "margin": 2, "max_features": [1, 1.0]},
+        random_state=0,
     ),
-    "boosting": MaxMarginIntervalBoostingCV(
-        5,
-        losses="squared_hinge",
-        n_margins=2,
-        grid={"max_depth": [1, 2]},
-        subsample=0.7,
+    "boosting": IntervalSearchCV(
+        MaxMarginIntervalBoosting(5, subsample=0.7),
+        {"loss": ["squared_hinge"], "margin": 2, "max_depth": [1, 2]},
         cv=3,
         random_state=0,
     ),
-    "linear": L1IntervalRegressionCV(margins=[0.0, 0.2], n_alphas=6, tol=1e-12, cv=3),
-    "kernel": KernelIntervalRegressionCV(
-        margins=[0.0, 0.2],
-        length_scales=[1.0, 2.0],
-        alphas=[1e-1, 1e-3, 1e-5],
-        n_components=20,
+    "linear": IntervalSearchCV(
+        L1IntervalRegression(tol=1e-12), {"margin": [0.0, 0.2], "alpha": 6}, cv=3
+    ),
+    "kernel": IntervalSearchCV(
+        KernelIntervalRegression(n_components=20),
+        {"margin": [0.0, 0.2], "length_scale": [1.0, 2.0], "alpha": [1e-1, 1e-3, 1e-5]},
         cv=3,
         random_state=0,
     ),
-    "cart": IntervalCARTCV(margins=[0.0, 0.2], max_depth=4, cv=3, random_state=0),
-    "transformation": TransformationTreeCV(
-        significances=[0.9, 1e-6, 0.1], min_samples_split=6, min_samples_leaf=3, cv=3
+    "cart": IntervalSearchCV(
+        IntervalCART(max_depth=4), {"margin": [0.0, 0.2]}, cv=3, random_state=0
+    ),
+    "transformation": IntervalSearchCV(
+        TransformationTree(min_samples_split=6, min_samples_leaf=3),
+        {"significance": [0.9, 1e-6, 0.1]},
+        cv=3,
+    ),
+    "likelihood": IntervalSearchCV(
+        CensoredLinearRegression(), {"noise": ["normal", "logistic"]}, cv=3
     ),
 }
 FOLDED = [name for name in SEARCHES if name != "out of bag"]
@@ -85,8 +89,10 @@ every_search = pytest.mark.parametrize("name", SEARCHES)
 every_folded_search = pytest.mark.parametrize("name", FOLDED)
 
 
-def make_search(name, **parameters):
-    return clone(SEARCHES[name]).set_params(**parameters)
+def make_search(name, grid=(), **parameters):
+    """A search of `SEARCHES` with other parameters, and with more in its grid."""
+    search = clone(SEARCHES[name])
+    return search.set_params(grid=search.grid | dict(grid), **parameters)
 
 
 def make_problem(n=48):
@@ -220,7 +226,7 @@ def test_out_of_bag_scores_are_those_of_a_plain_forest_of_the_same_seed(
         np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float) if weighted else None
     )
     search = make_search(
-        "out of bag", scoring=scoring, aggregation=aggregation, random_state=7
+        "out of bag", scoring=scoring, estimator__aggregation=aggregation, random_state=7
     ).fit(X, y, weight)
     metric = get_scorer(scoring)._score_func
     for candidate, found in zip(
@@ -242,7 +248,7 @@ def test_out_of_bag_scores_are_those_of_a_plain_forest_of_the_same_seed(
 
 def test_a_score_of_the_out_of_bag_rows_may_look_into_the_forest():
     X, y = make_problem()
-    search = make_search("out of bag", scoring=looks_inside, n_estimators=30).fit(X, y)
+    search = make_search("out of bag", scoring=looks_inside, estimator__n_estimators=30).fit(X, y)
     forest = clone(search.best_estimator_).set_params(oob_score=True).fit(X, y)
     prediction = forest.oob_prediction_
     errors = (prediction - np.clip(prediction, *y.T)) ** 2
@@ -261,29 +267,32 @@ def test_counts_and_shares_stay_apart():
 
 def test_candidates_of_a_forest_draw_the_same_rows():
     X, y = make_problem()
-    search = MaxMarginIntervalForestCV(
-        4, losses="squared_hinge", margins=[0.0, 0.0, 0.0], max_features=None
+    search = IntervalSearchCV(
+        MaxMarginIntervalForest(4, max_features=None),
+        {"loss": ["squared_hinge"], "margin": [0.0, 0.0, 0.0]},
     ).fit(X, y)
     assert len(set(search.cv_results_["mean_test_score"])) == 1
 
 
 @every_folded_search
-def test_no_cv_is_five_stratified_folds_and_those_of_trees_are_dealt_out_three_times(name):
+def test_no_cv_is_five_stratified_folds_dealt_out_three_times_for_trees_and_none_for_forests(name):
     X, y = make_problem()
-    search = make_search(name, cv=None).fit(X, y)
-    folds = (
-        RepeatedCensoringStratifiedKFold(5, n_repeats=3, random_state=0) if name == "tree" else 5
+    search = make_search(name, cv=None, estimator__n_estimators=30) if name == "forest" else (
+        make_search(name, cv=None)
     )
-    assert search.n_splits_ == (15 if name == "tree" else 5)
-    assert_same_results(search, make_search(name, cv=folds).fit(X, y))
+    repeated = RepeatedCensoringStratifiedKFold(5, n_repeats=3, random_state=0)
+    folds, n_splits = {"tree": (repeated, 15), "forest": ("oob", 1)}.get(name, (5, 5))
+    assert search.fit(X, y).n_splits_ == n_splits
+    assert_same_results(search, clone(search).set_params(cv=folds).fit(X, y))
 
 
-def test_with_groups_no_cv_of_trees_is_five_folds_of_groups():
+@pytest.mark.parametrize("name", ["tree", "forest"])
+def test_with_groups_no_cv_is_five_folds_of_groups(name):
     X, y = make_problem()
     groups = np.arange(len(y)) % 7
-    search = make_search("tree", cv=None).fit(X, y, groups=groups)
+    search = make_search(name, cv=None).fit(X, y, groups=groups)
     assert_same_results(
-        search, make_search("tree", cv=list(GroupKFold(5).split(X, y, groups))).fit(X, y)
+        search, make_search(name, cv=list(GroupKFold(5).split(X, y, groups))).fit(X, y)
     )
 
 
@@ -330,8 +339,9 @@ def test_targets_whose_squared_errors_vanish_are_refused_though_no_fold_shows_it
 @pytest.mark.parametrize("scoring", ["interval_d2", "neg_interval_mean_absolute_error"])
 def test_targets_whose_squares_vanish_are_tuned_by_scores_without_squares(scoring):
     X, y = make_problem()
-    search = make_search("tree", losses="linear_hinge", scoring=scoring).fit(X, y)
-    same = make_search("tree", losses="linear_hinge", scoring=scoring).fit(X, np.ldexp(y, -565))
+    grid = {"loss": ["linear_hinge"]}
+    search = make_search("tree", grid, scoring=scoring).fit(X, y)
+    same = make_search("tree", grid, scoring=scoring).fit(X, np.ldexp(y, -565))
     np.testing.assert_allclose(np.ldexp(same.predict(X), 565), search.predict(X), rtol=1e-12)
 
 
@@ -377,7 +387,7 @@ def test_a_grid_takes_the_parameters_that_the_search_hands_on(name):
         (candidate["anchor"], candidate["max_features"]) for candidate in parameters_of(search)
     }
     assert candidates == {(0.0, None), (0.0, "sqrt"), (4.0, None), (4.0, "sqrt")}
-    assert make_search(name, anchor=4.0, grid=None).fit(X, y).best_estimator_.anchor == 4.0
+    assert make_search(name, estimator__anchor=4.0).fit(X, y).best_estimator_.anchor == 4.0
 
 
 # What the search hands on.
@@ -577,16 +587,12 @@ def test_scores_that_are_not_numbers_do_not_end_a_path_that_gets_better():
 
 def test_patience_ends_the_stages_of_a_fold_and_not_those_of_the_best_estimator():
     X, y = make_problem()
-    settings = {
-        "losses": "squared_hinge",
-        "margins": [0.0],
-        "max_depth": 5,
-        "learning_rate": 1.0,
-        "cv": 3,
-    }
-    settings |= {"max_features": None, "subsample": 1.0}
-    patient = MaxMarginIntervalBoostingCV(60, n_iter_no_change=None, **settings).fit(X, y)
-    hasty = MaxMarginIntervalBoostingCV(60, n_iter_no_change=5, **settings).fit(X, y)
+    booster = MaxMarginIntervalBoosting(60, learning_rate=1.0, subsample=1.0)
+    grid = {"loss": ["squared_hinge"], "margin": [0.0], "max_depth": [5], "max_features": [None]}
+    patient, hasty = (
+        IntervalSearchCV(clone(booster).set_params(n_iter_no_change=n), grid, cv=3).fit(X, y)
+        for n in (None, 5)
+    )
     for whole, ended in zip(split_scores(patient), split_scores(hasty), strict=True):
         last = next(step for step in range(60) if step - whole[: step + 1].argmax() == 5)
         assert last < 59
@@ -596,34 +602,37 @@ def test_patience_ends_the_stages_of_a_fold_and_not_those_of_the_best_estimator(
     assert hasty.best_estimator_.n_iter_no_change is None
 
 
+def test_some_numbers_of_stages_are_scored_as_among_all():
+    X, y = make_problem()
+    every = make_search("boosting").fit(X, y)
+    some = make_search("boosting", {"n_estimators": [4, 2]}, estimator__n_estimators=3).fit(X, y)
+    is_some = np.isin(every.cv_results_["param_n_estimators"], [2, 4])
+    np.testing.assert_array_equal(split_scores(some), split_scores(every)[:, is_some])
+    assert set(some.cv_results_["param_n_estimators"]) == {2, 4}
+
+
 def test_boosting_tries_depths_and_shares_of_the_features_unless_they_are_given():
     X, y = make_problem()
-    settings = {"losses": "squared_hinge", "margins": [0.0], "cv": 2, "random_state": 0}
-    free = MaxMarginIntervalBoostingCV(3, **settings).fit(X, y).cv_results_
+    grid = {"loss": ["squared_hinge"], "margin": [0.0]}
+    settings = {"cv": 2, "random_state": 0}
+    booster = MaxMarginIntervalBoosting(3)
+    free = IntervalSearchCV(booster, grid, **settings).fit(X, y).cv_results_
     assert set(zip(free["param_max_depth"], free["param_max_features"], strict=True)) == {
         (depth, share) for depth in (2, 4) for share in (None, 1 / 3)
     }
-    given = MaxMarginIntervalBoostingCV(3, max_depth=1, max_features=None, **settings).fit(X, y)
-    assert given.best_params_.keys() == {"loss", "margin", "n_estimators"}
+    grid |= {"max_depth": [1], "max_features": [None], "subsample": [0.5, 1.0]}
+    given = IntervalSearchCV(booster, grid, **settings).fit(X, y)
     assert given.best_estimator_.max_depth == 1
-    drawn = MaxMarginIntervalBoostingCV(
-        3, max_depth=1, max_features=None, subsample="auto", **settings
-    ).fit(X, y)
-    assert set(drawn.cv_results_["param_subsample"]) == {0.5, 1.0}
-    assert drawn.best_estimator_.subsample == drawn.best_params_["subsample"]
+    assert set(given.cv_results_["param_subsample"]) == {0.5, 1.0}
+    assert given.best_estimator_.subsample == given.best_params_["subsample"]
 
 
 def test_boosting_is_searched_behind_a_first_model():
     X, y = make_problem()
     first = L1IntervalRegression(alpha=0.01)
-    settings = {
-        "losses": "squared_hinge",
-        "margins": [0.1],
-        "max_depth": 2,
-        "max_features": None,
-        "cv": 2,
-    }
-    search = MaxMarginIntervalBoostingCV(4, init=first, subsample=1.0, **settings).fit(X, y)
+    grid = {"loss": ["squared_hinge"], "margin": [0.1], "max_depth": [2], "max_features": [None]}
+    booster = MaxMarginIntervalBoosting(4, init=first, subsample=1.0)
+    search = IntervalSearchCV(booster, grid, cv=2).fit(X, y)
     n_stages = search.best_params_["n_estimators"]
     expected = MaxMarginIntervalBoosting(
         n_stages, init=first, margin=0.1, max_depth=2, subsample=1.0, n_iter_no_change=None
@@ -647,7 +656,7 @@ def test_groups_reach_the_splitter(name):
 def test_groups_that_nobody_reads_are_warned_about():
     X, y = make_problem()
     with pytest.warns(UserWarning, match=r"groups: .* ignore.* GroupKFold"):
-        MaxMarginIntervalForestCV(5, n_margins=2).fit(X, y, groups=np.arange(len(y)))
+        make_search("out of bag", cv="oob").fit(X, y, groups=np.arange(len(y)))
 
 
 @every_folded_search
@@ -691,13 +700,13 @@ def test_a_row_of_weight_two_is_two_rows(name):
     folds = list(KFold(3).split(X))
     row = np.repeat(np.arange(len(y)), weight)
     twice = [tuple(np.flatnonzero(np.isin(row, part)) for part in fold) for fold in folds]
-    parameters = {"subsample": 1.0} if name == "boosting" else {}
+    parameters = {"estimator__subsample": 1.0} if name == "boosting" else {}
     if name == "transformation":
-        parameters = {"min_samples_split": 2, "min_samples_leaf": 1}
+        parameters = {"estimator__min_samples_split": 2, "estimator__min_samples_leaf": 1}
     if name == "cart":  # in small nodes splits are equally good, and rounding chooses
-        parameters = {"max_depth": 2}
+        parameters = {"estimator__max_depth": 2}
     if name == "kernel":  # all rows are landmarks, and no forest draws any
-        parameters = {"n_components": 200, "relevances": (0.0,)}
+        parameters = {"estimator__n_components": 200, "grid": {"relevance": (0.0,)}}
     weighted = make_search(name, cv=folds, **parameters).fit(X, y, weight)
     repeated = make_search(name, cv=twice, **parameters).fit(X[row], y[row])
     for column in weighted.cv_results_:
@@ -716,26 +725,24 @@ def test_rows_of_weight_zero_count_as_absent(name):
     folds = list(KFold(3, shuffle=True, random_state=0).split(X))
     place = np.cumsum(kept) - 1
     left = [tuple(place[part[kept[part]]] for part in fold) for fold in folds]
-    parameters = {} if name == "transformation" else {"margins": [0.0, 0.1]}
-    with_zeros = make_search(name, cv=folds, **parameters).fit(X, y, weight)
-    without = make_search(name, cv=left, **parameters).fit(X[kept], y[kept], weight[kept])
+    grid = {} if name in ("transformation", "likelihood") else {"margin": [0.0, 0.1]}
+    with_zeros = make_search(name, grid, cv=folds).fit(X, y, weight)
+    without = make_search(name, grid, cv=left).fit(X[kept], y[kept], weight[kept])
     if name == "linear":  # whose penalties depend on sums over all rows
         np.testing.assert_allclose(split_scores(with_zeros), split_scores(without), rtol=1e-9)
     else:
         assert_same_results(with_zeros, without)
 
 
-class Recorder:
+class Recorder(Searchable):
     """An estimator whose rows are counted while they are prepared."""
 
-    path_parameter = None
     prepared = 0
     most = 0
     lock = threading.Lock()
 
-    @classmethod
-    def _prepare(cls, _):
-        return Prepared(cls)
+    def _prepare(self, _):
+        return Prepared(type(self))
 
     def _fit_path(self, *_):
         return FakePath([1.0], None)
@@ -762,7 +769,7 @@ def test_no_more_folds_are_prepared_than_there_are_threads(n_jobs):
         Fold(rows, rows, train, test, scorer, weighted=False)
         for train, test in KFold(10).split(rows.X)
     ]
-    points = [Point(Recorder(), {}, np.zeros(1)) for _ in range(3)]
+    points = [Point(Recorder(), {}, {}) for _ in range(3)]
     paths = run_pieces(points, folds, n_jobs=n_jobs)
     assert len(paths) == 30
     assert 1 <= Recorder.most <= n_jobs
@@ -888,11 +895,11 @@ def test_a_journal_of_a_long_grid_with_one_other_value_is_refused(tmp_path):
     X, y = make_problem()
     path = tmp_path / "journal"
     alphas = np.geomspace(1, 1e-3, 2000)
-    settings = {"max_iter": 1000, "cv": 2, "checkpoint": path, "tol": 1e-3}
-    L1IntervalRegressionCV(alphas=alphas, **settings).fit(X, y)
+    search = IntervalSearchCV(L1IntervalRegression(tol=1e-3), cv=2, checkpoint=path)
+    search.set_params(grid={"alpha": alphas.copy()}).fit(X, y)
     alphas[1000] *= 1.0001
-    with pytest.raises(ValueError, match="other data or parameters: alphas differ"):
-        L1IntervalRegressionCV(alphas=alphas, **settings).fit(X, y)
+    with pytest.raises(ValueError, match="other data or parameters: grid differ"):
+        search.set_params(grid={"alpha": alphas}).fit(X, y)
 
 
 @pytest.mark.parametrize("name", ["forest", "out of bag", "boosting", "kernel", "cart"])
@@ -908,11 +915,11 @@ def test_a_journal_of_random_models_needs_a_seed(name, tmp_path):
 
 def expected_failures(search):
     """Check -> why it cannot pass."""
-    if isinstance(search, MaxMarginIntervalForestCV):
+    if isinstance(search.estimator, MaxMarginIntervalForest):
         return {
             "check_sample_weight_equivalence_on_dense_data": "twice as many rows are other rows to draw from"
         }
-    if isinstance(search, TransformationTreeCV):
+    if isinstance(search.estimator, TransformationTree):
         return {
             "check_sample_weight_equivalence_on_dense_data": "sizes of nodes count rows, not weights"
         }
@@ -921,21 +928,28 @@ def expected_failures(search):
 
 @parametrize_with_checks(
     [
-        MaxMarginIntervalTreeCV(losses=["squared_hinge"], n_margins=2, anchors=[0.0, 1.0], cv=2),
-        MaxMarginIntervalForestCV(3, losses="squared_hinge", n_margins=2, random_state=0),
-        MaxMarginIntervalForestCV(3, losses="squared_hinge", margins=[0.0], cv=2, random_state=0),
-        MaxMarginIntervalBoostingCV(
-            5,
-            losses="squared_hinge",
-            n_margins=2,
-            max_features=None,
-            subsample=1.0,
-            learning_rate=0.5,
+        IntervalSearchCV(
+            MaxMarginIntervalTree(),
+            {"loss": ["squared_hinge"], "margin": 2, "anchor": [0.0, 1.0]},
             cv=2,
         ),
-        L1IntervalRegressionCV(n_alphas=5, cv=3),
-        IntervalCARTCV(margins=[0.0, 0.1], cv=3, random_state=0),
-        TransformationTreeCV(cv=3),
+        IntervalSearchCV(
+            MaxMarginIntervalForest(3), {"loss": ["squared_hinge"], "margin": 2}, random_state=0
+        ),
+        IntervalSearchCV(
+            MaxMarginIntervalForest(3),
+            {"loss": ["squared_hinge"], "margin": [0.0]},
+            cv=2,
+            random_state=0,
+        ),
+        IntervalSearchCV(
+            MaxMarginIntervalBoosting(5, subsample=1.0, learning_rate=0.5),
+            {"loss": ["squared_hinge"], "margin": 2, "max_features": [None]},
+            cv=2,
+        ),
+        IntervalSearchCV(L1IntervalRegression(), {"alpha": 5}, cv=3),
+        IntervalSearchCV(IntervalCART(), {"margin": [0.0, 0.1]}, cv=3, random_state=0),
+        IntervalSearchCV(TransformationTree(), cv=3),
     ],
     expected_failed_checks=expected_failures,
 )
@@ -947,9 +961,13 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 @every_search
 def test_parameters_survive_clone_and_set_params(name):
     search = make_search(name)
-    assert clone(search).get_params() == search.get_params()
-    other = clone(search).set_params(cv=4, selection="1se", n_jobs=2)
-    assert other.get_params() == search.get_params() | {"cv": 4, "selection": "1se", "n_jobs": 2}
+    name = sorted(search.estimator.get_params())[-1]
+    before = search.get_params()
+    other = clone(search).set_params(cv=4, selection="1se", **{f"estimator__{name}": 7})
+    assert str(clone(search).get_params()) == str(before)
+    changed = {"cv": 4, "selection": "1se", f"estimator__{name}": 7, "estimator": other.estimator}
+    assert str(other.get_params()) == str(before | changed)
+    assert str(search.get_params()) == str(before)
 
 
 @every_search
@@ -1015,62 +1033,92 @@ def test_weights_and_groups_are_routed_through_nested_cross_validation(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters", "error", "message"),
+    ("name", "grid", "error", "message"),
     [
         (
             "forest",
-            {"grid": {"depth": [3]}},
+            {"depth": [3]},
             ValueError,
             "grid: expected names among .*max_depth.*, got 'depth'",
         ),
-        ("boosting", {"grid": {"n_estimators": [5]}}, ValueError, "grid: expected names among"),
-        ("boosting", {"grid": {"loss": ["linear_hinge"]}}, ValueError, "grid: .*got 'loss'"),
-        ("forest", {"grid": {"margin": [0.0]}}, ValueError, "grid: .*got 'margin'"),
-        ("forest", {"grid": {"n_jobs": [1, 2]}}, ValueError, "grid: .*got 'n_jobs'"),
+        (
+            "likelihood",
+            {"depth": [3]},
+            ValueError,
+            "grid: expected names among .*noise.*, got 'depth'",
+        ),
+        ("forest", {"n_jobs": [1, 2]}, ValueError, "grid: .*got 'n_jobs'"),
+        ("boosting", {"n_iter_no_change": [1, 2]}, ValueError, "grid: .*got 'n_iter_no_change'"),
+        ("forest", {"random_state": [1, 2]}, ValueError, "grid: .*got 'random_state'"),
+        (
+            "forest",
+            {"max_depth": []},
+            ValueError,
+            r"grid: expected a list of .* max_depth, got \[\]",
+        ),
+        ("forest", {"max_depth": 3}, ValueError, "grid: expected a list of .* max_depth, got 3"),
+        ("forest", {"max_features": "sqrt"}, ValueError, "grid: expected a list .*, got 'sqrt'"),
+        ("tree", {"anchor": 3}, ValueError, "grid: expected a list .* anchor, or 'auto', got 3"),
+        ("linear", {"alpha": 0.5}, ValueError, "grid: .*alpha, or 'auto', or how many, got 0.5"),
+        ("linear", {"alpha": 1}, ValueError, "grid: alpha: expected an integer >= 2, got 1"),
+        ("linear", {"alpha": "many"}, ValueError, "grid: .* or how many, got 'many'"),
+        ("linear", {"alpha": []}, ValueError, "grid: expected a list"),
+        (
+            "linear",
+            {"alpha": [0.1, -1.0]},
+            ValueError,
+            "alpha: expected a finite number > 0, got -1.0",
+        ),
+        ("kernel", {"alpha": [0.1, -1.0]}, ValueError, "alpha: expected a number >= .*, got -1.0"),
+        ("forest", {"min_samples_leaf": [1, 0]}, ValueError, "min_samples_leaf: expected"),
+        (
+            "out of bag",
+            {"bootstrap": [True, False]},
+            ValueError,
+            "cv: there are no out-of-bag rows",
+        ),
         (
             "boosting",
-            {"grid": {"n_iter_no_change": [1, 2]}},
+            {"n_estimators": [0]},
             ValueError,
-            "grid: .*got 'n_iter_no_change'",
+            "n_estimators: expected an integer >= 1, got 0",
         ),
-        ("forest", {"grid": {"random_state": [1, 2]}}, ValueError, "grid: .*got 'random_state'"),
-        (
-            "forest",
-            {"grid": {"max_depth": []}},
-            ValueError,
-            "grid: expected a list of values to try for max_depth",
-        ),
-        (
-            "forest",
-            {"grid": {"max_depth": 3}},
-            ValueError,
-            "grid: expected a list of values to try for max_depth, got 3",
-        ),
-        (
-            "forest",
-            {"grid": {"max_features": "sqrt"}},
-            ValueError,
-            "grid: expected a list .* max_features, got 'sqrt'",
-        ),
-        ("boosting", {"grid": [("max_depth", [3])]}, TypeError, "grid: expected a dict"),
-        ("boosting", {"grid": 3}, TypeError, "grid: expected a dict .*, got 3"),
-        (
-            "forest",
-            {"grid": {"min_samples_leaf": [1, 0]}},
-            ValueError,
-            "min_samples_leaf: expected",
-        ),
+        ("boosting", {"n_estimators": [2.5]}, TypeError, "n_estimators: expected an integer >= 1"),
+        ("transformation", {"significance": [0.5, 1.5]}, ValueError, "significance: .*, got 1.5"),
+        ("transformation", {"significance": "many"}, ValueError, "grid: expected a list"),
+        ("tree", {"loss": ["hinge"]}, ValueError, "loss: expected one of .*, got 'hinge'"),
+        ("tree", {"anchor": [0.0, -1.0]}, ValueError, "anchor: expected a number >= 0, got -1.0"),
+        ("tree", {"ccp_alpha": [-1.0]}, ValueError, "ccp_alpha: expected a number >= 0, got -1.0"),
+        ("cart", {"max_depth": [0]}, ValueError, "max_depth"),
+    ],
+    ids=str,
+)
+def test_a_bad_grid_is_refused_by_name(name, grid, error, message):
+    X, y = make_problem()
+    with pytest.raises(error, match=message):
+        make_search(name, grid).fit(X, y)
+
+
+@pytest.mark.parametrize("grid", [[("max_depth", [3])], 3, "automatic", None], ids=str)
+def test_what_is_no_grid_is_refused(grid):
+    X, y = make_problem()
+    with pytest.raises(
+        TypeError, match="grid: expected 'auto' or a dict of parameters of Max.*, got"
+    ):
+        IntervalSearchCV(MaxMarginIntervalTree(), grid).fit(X, y)
+    for empty in ("auto", {}, grid):
+        with pytest.raises(TypeError, match="grid: expected a dict of parameters of Censored"):
+            IntervalSearchCV(CensoredLinearRegression(), empty).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "error", "message"),
+    [
         (
             "out of bag",
             {"bootstrap": False},
             ValueError,
             "cv: there are no out-of-bag rows without bootstrap",
-        ),
-        (
-            "out of bag",
-            {"grid": {"bootstrap": [True, False]}},
-            ValueError,
-            "cv: there are no out-of-bag rows",
         ),
         (
             "out of bag",
@@ -1092,37 +1140,27 @@ def test_weights_and_groups_are_routed_through_nested_cross_validation(name):
         ),
         ("boosting", {"learning_rate": 0.0}, ValueError, "learning_rate: expected"),
         ("boosting", {"n_iter_no_change": 0}, ValueError, "n_iter_no_change: expected"),
-        ("linear", {"alphas": []}, ValueError, "alphas: expected"),
-        ("linear", {"alphas": [0.1, -1.0]}, ValueError, "alphas: expected finite numbers > 0"),
-        ("linear", {"alphas": "many"}, ValueError, "alphas: expected one of 'auto', got 'many'"),
-        ("linear", {"n_alphas": 0}, ValueError, "n_alphas: expected"),
         ("linear", {"tol": 0.0}, ValueError, "tol: expected"),
-        ("transformation", {"significances": []}, ValueError, "significances: expected"),
-        (
-            "transformation",
-            {"significances": [0.5, 1.5]},
-            ValueError,
-            "significances: expected .*, got 1.5",
-        ),
-        (
-            "transformation",
-            {"significances": "many"},
-            ValueError,
-            "significances: expected one of 'auto'",
-        ),
         ("cart", {"max_depth": 0}, ValueError, "max_depth"),
         ("tree", {"max_depth": 0}, ValueError, "max_depth: expected"),
-        ("tree", {"losses": []}, ValueError, "losses: expected at least one"),
-        ("tree", {"anchors": []}, ValueError, "anchors: expected at least one"),
-        ("tree", {"anchors": [0.0, -1.0]}, ValueError, "anchors: expected a number >= 0, got -1.0"),
-        ("tree", {"losses": ["hinge"]}, ValueError, "losses: expected one of .*, got 'hinge'"),
     ],
     ids=str,
 )
 def test_bad_parameters_are_refused_by_name(name, parameters, error, message):
     X, y = make_problem()
     with pytest.raises(error, match=message):
-        make_search(name, **parameters).fit(X, y)
+        search = make_search(name)
+        search.estimator.set_params(**parameters)
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ["tree", MaxMarginIntervalTree, StandardScaler()])
+def test_what_is_no_estimator_is_refused(estimator):
+    X, y = make_problem()
+    with pytest.raises(
+        TypeError, match="estimator: expected an estimator with fit and predict, got"
+    ):
+        IntervalSearchCV(estimator).fit(X, y)
 
 
 @every_search
@@ -1160,18 +1198,20 @@ def test_only_a_forest_has_out_of_bag_rows(name):
         make_search(name, cv="oob").fit(X, y)
 
 
-@pytest.mark.parametrize("name", [name for name in SEARCHES if name != "transformation"])
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    "name", [name for name in SEARCHES if name not in ("transformation", "likelihood")]
+)
+@pytest.mark.parametrize(
+    ("margins", "message"),
     [
-        ({"margins": [-1.0]}, "margins: expected a number >= 0"),
-        ({"margins": []}, "margins: expected at least one"),
-        ({"margins": "automatic"}, "margins: expected 'auto' or numbers, got 'automatic'"),
-        ({"margins": "auto", "n_margins": 0}, "n_margins: expected an integer >= 1, got 0"),
+        ([-1.0], "margin: expected a number >= 0"),
+        ([], "grid: expected a list of values to try for margin"),
+        ("automatic", "grid: .* margin, or 'auto', or how many, got 'automatic'"),
+        (0, "grid: margin: expected an integer >= 2, got 0"),
     ],
     ids=str,
 )
-def test_bad_margins_are_refused_by_name(name, parameters, message):
+def test_bad_margins_are_refused_by_name(name, margins, message):
     X, y = make_problem()
     with pytest.raises(ValueError, match=message):
-        make_search(name, **parameters).fit(X, y)
+        make_search(name, {"margin": margins}).fit(X, y)

@@ -12,17 +12,18 @@ from marginwood import (
     CensoringStratifiedKFold,
     CrossFittedIntervalRegressor,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     IntervalSuperLearner,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
+    TaughtRegressor,
     export_text,
     load,
     save,
 )
 from marginwood._base import Rows
-from marginwood._tuning.teacher import teach
+from marginwood._ensemble.teacher import teach
 from marginwood.datasets import make_sine
 from marginwood.losses import hinge_loss
 
@@ -69,7 +70,9 @@ def labels_of(opinion, share):
 
 
 def learn(**parameters):
-    return MaxMarginIntervalTreeCV(**{"cv": 3, "anchors": (0.0, 1.0)} | parameters)
+    return IntervalSearchCV(
+        MaxMarginIntervalTree(), **{"cv": 3, "anchors": (0.0, 1.0)} | parameters
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
@@ -104,8 +107,8 @@ def test_the_tree_is_grown_from_the_labels_and_scored_by_the_intervals():
 
 @pytest.mark.parametrize("teacher", [FOREST, MIXTURE, CrossFittedIntervalRegressor(BOOSTER)])
 def test_a_taught_tree_is_nearer_to_the_truth(teacher):
-    plain = MaxMarginIntervalTreeCV().fit(X, Y)
-    taught = MaxMarginIntervalTreeCV(teacher=teacher).fit(X, Y)
+    plain = IntervalSearchCV(MaxMarginIntervalTree()).fit(X, Y)
+    taught = TaughtRegressor(IntervalSearchCV(MaxMarginIntervalTree()), teacher).fit(X, Y)
     assert taught.score(X_NEW, Y_NEW) > plain.score(X_NEW, Y_NEW) + 0.01
 
 

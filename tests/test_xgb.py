@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import marginwood
 from marginwood import (
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalBoostingCV,
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from benchmarks.boosting import train_aft
-from marginwood import MaxMarginIntervalBoostingCV
+from marginwood import IntervalSearchCV, MaxMarginIntervalBoosting
 from marginwood._paths import ModelPath
 from marginwood._tuning.estimator import SearchCV
 from marginwood.losses import optimal_constant
@@ -183,16 +183,7 @@ def native(X, y, *, n_rounds, learning_rate, cv, grid):
     """The search of our booster."""
     grid = dict(grid)
     margins = [share * spread(y) for share in grid.pop("margin")]
-    return MaxMarginIntervalBoostingCV(
-        n_rounds,
-        losses="squared_hinge",
-        margins=margins,
-        grid=grid,
-        learning_rate=learning_rate,
-        n_iter_no_change=None,
-        random_state=SEED,
-        cv=cv,
-    ).fit(X, y)
+    return IntervalSearchCV(MaxMarginIntervalBoosting(n_rounds, learning_rate=learning_rate, n_iter_no_change=None), {"loss": ["squared_hinge"], "margin": margins, **grid}, random_state=SEED, cv=cv).fit(X, y)
 
 
 def _xgboost(model):

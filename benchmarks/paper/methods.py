@@ -16,14 +16,15 @@ import numpy as np
 from benchmarks.paper import boosters
 from benchmarks.tuning import PROTOCOL
 from marginwood import (
-    IntervalCARTCV,
+    IntervalCART,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     IntervalSuperLearner,
-    L1IntervalRegressionCV,
+    L1IntervalRegression,
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalForestCV,
-    MaxMarginIntervalTreeCV,
-    TransformationTreeCV,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    TransformationTree,
 )
 
 MARGINS = (0.0, 0.25, 0.5, 1.0)  # of ensembles, in standard deviations of the limits
@@ -68,21 +69,21 @@ def _finite(X, X_test):
 
 def _linear(X, y, X_test, **settings):
     X, X_test = _finite(X, X_test)
-    model = L1IntervalRegressionCV(margins="auto", **settings).fit(X, y)
+    model = IntervalSearchCV(L1IntervalRegression(), {"margin": "auto"}, **settings).fit(X, y)
     return model.predict(X_test), model.best_params_
 
 
 def _cart(X, y, X_test, **settings):
     X, X_test = _finite(X, X_test)
-    return _tuned_tree(IntervalCARTCV(margins="auto", random_state=0, **settings), X, y, X_test)
+    return _tuned_tree(IntervalSearchCV(IntervalCART(), {"margin": "auto"}, random_state=0, **settings), X, y, X_test)
 
 
 def _transformation_tree(X, y, X_test, **settings):
-    return _tuned_tree(TransformationTreeCV(**settings), X, y, X_test)
+    return _tuned_tree(IntervalSearchCV(TransformationTree(), **settings), X, y, X_test)
 
 
 def _tree(X, y, X_test, **settings):
-    return _tuned_tree(MaxMarginIntervalTreeCV(**settings), X, y, X_test)
+    return _tuned_tree(IntervalSearchCV(MaxMarginIntervalTree(), **settings), X, y, X_test)
 
 
 def _taught_tree(X, y, X_test):
@@ -96,9 +97,7 @@ def _tuned_tree(search, X, y, X_test):
 
 def _forest(X, y, X_test, *, n_trees, margins, grid):
     margins = [share * boosters.spread(y) for share in margins]
-    search = MaxMarginIntervalForestCV(
-        n_trees, losses="squared_hinge", margins=margins, grid=grid, random_state=0
-    )
+    search = IntervalSearchCV(MaxMarginIntervalForest(n_trees), {"loss": ["squared_hinge"], "margin": margins, **grid}, random_state=0)
     search.fit(X, y)
     return search.predict(X_test), search.best_params_
 

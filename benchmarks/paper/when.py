@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.paper.alone import run_alone
 from benchmarks.paper.table import Piece, Table, fingerprint
-from marginwood import IntervalCARTCV, MaxMarginIntervalTreeCV
+from marginwood import IntervalCART, IntervalSearchCV, MaxMarginIntervalTree
 from marginwood.losses import LOSSES
 
 BASE = {"open": 0.2, "kind": "either", "width": 1.0, "n": 200, "p": 5}
@@ -34,9 +34,9 @@ N_FRESH = 1000
 SEARCH = {"cv": 5, "n_margins": 7}
 TREE = {**SEARCH, "losses": LOSSES, "anchors": (0.0,)}
 METHODS = {
-    "MMIT": lambda: MaxMarginIntervalTreeCV(**TREE),
-    "MMIT, no margin": lambda: MaxMarginIntervalTreeCV(margins=(0.0,), **TREE),
-    "Interval-CART": lambda: IntervalCARTCV(margins="auto", random_state=0, **SEARCH),
+    "MMIT": lambda: IntervalSearchCV(MaxMarginIntervalTree(), **TREE),
+    "MMIT, no margin": lambda: IntervalSearchCV(MaxMarginIntervalTree(), {"margin": (0.0,)}, **TREE),
+    "Interval-CART": lambda: IntervalSearchCV(IntervalCART(), {"margin": "auto"}, random_state=0, **SEARCH),
 }
 REFERENCE = "Interval-CART"
 
