@@ -15,14 +15,12 @@ from marginwood import IntervalSearchCV, MaxMarginIntervalTree
 # Name, number of rows and of features, threads, and at most how many seconds.
 TIMED = (("servo", 167, 19, 1, 0.5), ("neuroblastomaProcessed", 3418, 117, 2, 60.0))
 FEWEST_ROWS = 20  # two for each fold
-PROTOCOL = {"n_margins": 21, "cv": 10, "max_depth": 30}
-# The paper's trees have no anchors; `compare` may hold a version that has none either.
-NO_ANCHORS = {"anchors": (0.0,)} if "anchors" in IntervalSearchCV(MaxMarginIntervalTree()).get_params() else {}
 
 
-def protocol(**parameters):
-    """The paper's inner protocol: 21 margins, 10 folds, trees up to depth 30."""
-    return IntervalSearchCV(MaxMarginIntervalTree(), **PROTOCOL, **NO_ANCHORS, **parameters)
+def protocol(loss, n_jobs=1):
+    """The paper's inner protocol: 21 margins, no anchors, 10 folds, trees up to depth 30."""
+    grid = {"loss": [loss], "margin": 21, "anchor": [0.0]}
+    return IntervalSearchCV(MaxMarginIntervalTree(max_depth=30), grid, cv=10, n_jobs=n_jobs)
 
 
 def search_times(settings, losses):
@@ -35,8 +33,8 @@ def search_times(settings, losses):
             X, y, _ = simulate(max(n_samples // settings.shrink, FEWEST_ROWS), n_features)
             name = "simulated"
         for loss in losses:
-            protocol(losses=[loss]).fit(X[:50], y[:50])
-            task = partial(protocol(losses=[loss], n_jobs=n_jobs).fit, X, y)
+            protocol(loss).fit(X[:50], y[:50])
+            task = partial(protocol(loss, n_jobs).fit, X, y)
             seconds = measure.best_times({loss: task}, min(settings.repeats, 3))[loss]
             threads = f"{n_jobs} thread{'s' if n_jobs > 1 else ''}"
             yield f"{loss}, {name} n={len(X):,} p={X.shape[1]}, {threads}", seconds, allowed

@@ -35,7 +35,9 @@ print(y[[0, 400, 943]])  # from the lower end to under the upper one
 # one that is about as good as the best.
 
 half = np.arange(len(X)) % 2 == 0
-search = IntervalSearchCV(MaxMarginIntervalTree(min_samples_leaf=20), {"margin": 5, "anchor": [0]}, selection="1se").fit(X[half], y[half])
+search = IntervalSearchCV(
+    MaxMarginIntervalTree(min_samples_leaf=20), {"margin": 5, "anchor": [0]}, selection="1se"
+).fit(X[half], y[half])
 ax = plot_tree(search, X[half], y[half], feature_names=names)
 
 # %%

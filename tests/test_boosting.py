@@ -415,9 +415,9 @@ def test_a_model_before_the_trees_is_not_exported_as_trees():
 @pytest.mark.parametrize(
     "init", ["linear", L1IntervalRegression, 0.0], ids=["a name", "a class", "a number"]
 )
-@pytest.mark.parametrize("kind", [MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV])
-def test_an_init_that_is_no_model_is_refused_by_name(kind, init):
+@pytest.mark.parametrize("around", [lambda model: model, IntervalSearchCV])
+def test_an_init_that_is_no_model_is_refused_by_name(around, init):
     with pytest.raises(
         TypeError, match="init: expected an estimator with fit and predict or None, got"
     ):
-        kind(5, init=init).fit(X, y)
+        around(MaxMarginIntervalBoosting(5, init=init)).fit(X, y)

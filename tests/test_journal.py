@@ -194,7 +194,7 @@ def test_a_digest_reads_frames_and_lists():
 # hears of the first finished piece: threads that work must not depend on it.
 SEARCH = """
 import json, logging, os, signal, sys, threading
-from marginwood import MaxMarginIntervalTreeCV
+from marginwood import IntervalSearchCV
 from marginwood._resampling.journal import digest
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES
@@ -227,8 +227,8 @@ if is_stuck:
     logging.getLogger("marginwood").addHandler(Stuck())
     logging.getLogger("marginwood").setLevel(logging.INFO)
 X, y = make_sine(40, 2, random_state=0)
-options = {"losses": LOSSES, "n_margins": 3, "cv": 3, "scoring": scorer, "checkpoint": path, "verbose": 1}
-MaxMarginIntervalTreeCV(**options, n_jobs=n_jobs).fit(X, y)
+options = {"cv": 3, "scoring": scorer, "checkpoint": path, "verbose": 1}
+IntervalSearchCV(None, {"loss": LOSSES, "margin": 3}, **options, n_jobs=n_jobs).fit(X, y)
 """
 
 
@@ -353,10 +353,12 @@ def test_another_selection_reads_the_same_journal(tmp_path):
 )
 def test_other_parameters_are_refused(tmp_path, parameters, names):
     X, y = make_sine(40, 2, random_state=0)
-    base = {"n_margins": 3, "cv": 3, "checkpoint": tmp_path / "journal"}
-    IntervalSearchCV(MaxMarginIntervalTree(), **base).fit(X, y)
+    search = IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": 3}, cv=3, checkpoint=tmp_path / "journal"
+    ).fit(X, y)
+    search.set_params(**parameters)
     with pytest.raises(ValueError, match=f"other data or parameters: {names} differ"):
-        IntervalSearchCV(MaxMarginIntervalTree(), **{**base, **parameters}).fit(X, y)
+        search.fit(X, y)
 
 
 def test_other_data_are_refused(tmp_path):

@@ -306,22 +306,20 @@ def test_a_wrong_parameter_is_named(parameters, message):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("grid", "message"),
     [
-        ({"alphas": ()}, "alphas: expected at least one"),
-        ({"alphas": "none"}, "alphas: "),
-        ({"alphas": (1.0, -1.0)}, "alphas: expected a number >= 1e-12, got -1.0"),
-        ({"length_scales": ()}, "length_scales: expected at least one"),
-        ({"length_scales": (1.0, 0.0)}, "length_scales: expected a finite number > 0"),
-        ({"relevances": ()}, "relevances: expected at least one"),
-        ({"relevances": (1.0, np.nan)}, "relevances: expected a number >= 0, got nan"),
-        ({"additivities": ()}, "additivities: expected at least one"),
-        ({"additivities": (0.5, 1.5)}, "additivities: expected a number from 0 to 1, got 1.5"),
+        ({"alpha": ()}, "grid: expected a list of values to try for alpha"),
+        ({"alpha": "none"}, "grid: .* got 'none'"),
+        ({"alpha": (1.0, -1.0)}, "alpha: expected a number >= 1e-12, got -1.0"),
+        ({"length_scale": ()}, "grid: expected a list of values to try for length_scale"),
+        ({"length_scale": (1.0, 0.0)}, "length_scale: expected a finite number > 0"),
+        ({"relevance": (1.0, np.nan)}, "relevance: expected a number >= 0, got nan"),
+        ({"additivity": (0.5, 1.5)}, "additivity: expected a number from 0 to 1, got 1.5"),
     ],
 )
-def test_a_wrong_parameter_of_the_search_is_named(parameters, message):
+def test_a_wrong_value_in_the_grid_of_a_search_is_named(grid, message):
     with pytest.raises(ValueError, match=message):
-        IntervalSearchCV(KernelIntervalRegression(), **parameters).fit(X, Y)
+        IntervalSearchCV(KernelIntervalRegression(), grid).fit(X, Y)
 
 
 def test_features_must_be_finite():

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginwood import IntervalSearchCV, L1IntervalRegression, MaxMarginIntervalTree
+from marginwood import IntervalSearchCV, L1IntervalRegression
 from marginwood._linear.features import standardise
 from marginwood.datasets import make_linear
 from marginwood.losses import hinge_loss

@@ -445,7 +445,7 @@ def test_names_from_the_data_are_text(open_page):
 
 def test_the_page_says_what_the_model_scored_and_was_tuned_by(open_page, models):
     page = open_page("tree")
-    assert page.inner_text("h1") == "MaxMarginIntervalTreeCV"
+    assert page.inner_text("h1") == "IntervalSearchCV"
     assert f"{models['tree'].score(X_NEW, Y_NEW):.4g}" in page.inner_text("#scores")
     assert page.locator("#surfaces svg").count() == 2
     assert page.locator("#surfaces rect.chosen").count() == 1

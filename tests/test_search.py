@@ -277,8 +277,10 @@ def test_candidates_of_a_forest_draw_the_same_rows():
 @every_folded_search
 def test_no_cv_is_five_stratified_folds_dealt_out_three_times_for_trees_and_none_for_forests(name):
     X, y = make_problem()
-    search = make_search(name, cv=None, estimator__n_estimators=30) if name == "forest" else (
-        make_search(name, cv=None)
+    search = (
+        make_search(name, cv=None, estimator__n_estimators=30)
+        if name == "forest"
+        else (make_search(name, cv=None))
     )
     repeated = RepeatedCensoringStratifiedKFold(5, n_repeats=3, random_state=0)
     folds, n_splits = {"tree": (repeated, 15), "forest": ("oob", 1)}.get(name, (5, 5))
@@ -1103,7 +1105,7 @@ def test_a_bad_grid_is_refused_by_name(name, grid, error, message):
 def test_what_is_no_grid_is_refused(grid):
     X, y = make_problem()
     with pytest.raises(
-        TypeError, match="grid: expected 'auto' or a dict of parameters of Max.*, got"
+        TypeError, match=r"grid: expected 'auto' or a dict of parameters of Max.*, got"
     ):
         IntervalSearchCV(MaxMarginIntervalTree(), grid).fit(X, y)
     for empty in ("auto", {}, grid):
@@ -1148,9 +1150,9 @@ def test_what_is_no_grid_is_refused(grid):
 )
 def test_bad_parameters_are_refused_by_name(name, parameters, error, message):
     X, y = make_problem()
+    search = make_search(name)
+    search.estimator.set_params(**parameters)
     with pytest.raises(error, match=message):
-        search = make_search(name)
-        search.estimator.set_params(**parameters)
         search.fit(X, y)
 
 

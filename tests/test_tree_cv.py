@@ -40,11 +40,13 @@ def literal_scores(model, X, y, splits, sample_weight=None):
         if isinstance(model.scoring, str)
         else model.scoring
     )
-    margins = margin_grid(y, model.n_margins) if model.margins == "auto" else model.margins
+    grid = model.grid
     rows = []
-    for loss, margin, anchor in product(model.losses, margins, model.anchors):
+    for loss, margin, anchor in product(
+        grid["loss"], margin_grid(y, grid["margin"]), grid["anchor"]
+    ):
         tree = MaxMarginIntervalTree(
-            loss=loss, margin=margin, anchor=anchor, max_depth=model.max_depth
+            loss=loss, margin=margin, anchor=anchor, max_depth=model.estimator.max_depth
         )
         alphas = tree.cost_complexity_pruning_path(X, y, weight).ccp_alphas
         candidates = [np.sqrt(left * right) for left, right in pairwise(alphas)] + [np.inf]
@@ -123,10 +125,10 @@ def test_the_best_tree_is_the_tree_of_its_parameters():
 
 def test_drawn_features_are_the_same_in_the_search_and_in_the_best_tree():
     X, y = make_sine(60, 6, random_state=0)
-    parameters = {"n_margins": 3, "max_features": 2, "cv": 3, "random_state": 7}
-    model = IntervalSearchCV(MaxMarginIntervalTree(), **parameters).fit(X, y)
+    tree = MaxMarginIntervalTree(max_features=2)
+    model = IntervalSearchCV(tree, {"margin": 3}, cv=3, random_state=7).fit(X, y)
     assert model.best_estimator_.get_n_leaves() == model.cv_results_["n_leaves"][model.best_index_]
-    again = IntervalSearchCV(MaxMarginIntervalTree(), **parameters).fit(X, y)
+    again = clone(model).fit(X, y)
     np.testing.assert_array_equal(
         again.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"]
     )

@@ -31,12 +31,15 @@ LABELS = {
 }
 NOISE = 0.3
 N_FRESH = 1000
-SEARCH = {"cv": 5, "n_margins": 7}
-TREE = {**SEARCH, "losses": LOSSES, "anchors": (0.0,)}
+TREE = {"loss": LOSSES, "anchor": (0.0,)}
 METHODS = {
-    "MMIT": lambda: IntervalSearchCV(MaxMarginIntervalTree(), **TREE),
-    "MMIT, no margin": lambda: IntervalSearchCV(MaxMarginIntervalTree(), {"margin": (0.0,)}, **TREE),
-    "Interval-CART": lambda: IntervalSearchCV(IntervalCART(), {"margin": "auto"}, random_state=0, **SEARCH),
+    "MMIT": lambda: IntervalSearchCV(MaxMarginIntervalTree(), TREE, cv=5),
+    "MMIT, no margin": lambda: IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": (0.0,), **TREE}, cv=5
+    ),
+    "Interval-CART": lambda: IntervalSearchCV(
+        IntervalCART(random_state=0), {"margin": "auto"}, cv=5
+    ),
 }
 REFERENCE = "Interval-CART"
 
@@ -75,7 +78,7 @@ def pieces(n_seeds):
     """All settings for one seed after another."""
     return [
         Piece(
-            (what, repr(value), method, str(seed), fingerprint((SEARCH, BASE, NOISE))),
+            (what, repr(value), method, str(seed), fingerprint((TREE, BASE, NOISE))),
             evaluate,
             (what, value, method, seed),
         )

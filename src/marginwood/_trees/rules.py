@@ -44,6 +44,11 @@ class Rules(NamedTuple):
     anchor: float = 0.0
     monotonic_cst: Any = None
 
+    @classmethod
+    def of(cls, estimator: Any) -> Rules:
+        """The parameters of an estimator that has all of them."""
+        return cls(*(getattr(estimator, name) for name in cls._fields))
+
     def checked(self) -> Rules:
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
         check_loss(self.loss, self.margin)
