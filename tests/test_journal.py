@@ -343,12 +343,11 @@ def test_another_selection_reads_the_same_journal(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "names"),
     [
-        ({"max_depth": 3}, "max_depth"),
-        ({"losses": ["linear_hinge"]}, "losses"),
-        ({"margins": [0.0, 0.3]}, "margins"),
+        ({"estimator__max_depth": 3}, "max_depth, grid"),
+        ({"grid": {"margin": [0.0, 0.3]}}, "grid"),
         ({"cv": 4}, "cv"),
         ({"scoring": "interval_d2"}, "scoring"),
-        ({"max_features": 1, "random_state": 0}, "max_features, random_state"),
+        ({"estimator__max_features": 1, "random_state": 0}, "max_features, grid, random_state"),
     ],
 )
 def test_other_parameters_are_refused(tmp_path, parameters, names):

@@ -206,7 +206,7 @@ def test_an_estimator_in_words_is_known_by_what_its_fit_depends_on():
     margins = np.linspace(0, 1, 5000)
     others = margins.copy()
     others[2500] += 1e-9
-    assert words(margins=margins) != words(margins=others)
-    assert words(margins=margins) == words(margins=margins.tolist())
+    assert words(grid={"margin": margins}) != words(grid={"margin": others})
+    assert words(grid={"margin": margins}) == words(grid={"margin": margins.tolist()})
     first, second = (words(scoring=partial(max, 0, key=lambda _: 0)) for _ in range(2))
     assert first == second

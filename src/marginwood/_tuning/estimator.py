@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
-from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -25,7 +24,7 @@ from marginwood._base import (
 )
 from marginwood._paths import AUTO, is_searchable
 from marginwood._resampling.folds import split_rows
-from marginwood._resampling.journal import Journal, digest
+from marginwood._resampling.journal import Journal, describe, digest
 from marginwood._resampling.splitters import RepeatedCensoringStratifiedKFold
 from marginwood._support.checks import check_choice, check_model, is_integer
 from marginwood._support.notices import warn
@@ -42,22 +41,11 @@ from marginwood.metrics._scorers import average_loss_of, get_scorer
 __all__ = ["IntervalSearchCV"]
 
 OOB = "oob"
-# Parameters that change no model.
-NOT_IN_JOURNAL = ("n_jobs", "verbose")
-
-
-def _describe(value: Any) -> str:
-    """A parameter in words that are the same in every process; long arrays would be printed without their middle."""
-    if isinstance(value, Mapping):
-        return str({name: _describe(values) for name, values in value.items()})
-    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
-    return re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
 
 
 def _digest_text(values: list[Any]) -> str:
     """A fingerprint of what can only be described."""
-    text = "\n".join(map(_describe, values))
-    return digest(np.frombuffer(text.encode(), dtype=np.uint8))
+    return digest(np.frombuffer(json.dumps(describe(values)).encode(), dtype=np.uint8))
 
 
 def _digest_features(X: Any) -> str:
@@ -262,6 +250,8 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         """Fit; models learn the labels, if there are any, and are scored by the targets."""
         check_choice("selection", self.selection, SELECTIONS)
         check_model("estimator", self._unfitted())
+        if is_searchable(self._unfitted()):
+            self._unfitted()._check_parts()
         scorer = get_scorer(self.scoring)
         estimator = clone(self._unfitted())
         rows = check_rows(self._check_features(estimator, X), y, sample_weight)
@@ -362,7 +352,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
-        header: dict[str, Any] = {"estimator": type(self._unfitted()).__name__}
+        header: dict[str, Any] = describe(self._unfitted())
         header |= {"X": _digest_features(rows.X)}
         header |= {"y": digest(rows.intervals), "sample_weight": digest(rows.weight)}
         if taught is not rows:
@@ -370,10 +360,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         if groups is not None:
             header["groups"] = _digest_text(list(groups))
         header["cv"] = digest(*(part for split in splits for part in split)) if splits else OOB
-        header["scoring"] = _describe(self.scoring)
-        for name, value in self._unfitted().get_params().items():
-            if not name.endswith(NOT_IN_JOURNAL):
-                header[name] = _describe(value)
+        header["scoring"] = describe(self.scoring)
         header["grid"] = _digest_text([point.params | dict(point.values) for point in points])
         if seed is not None:
             header["random_state"] = seed
