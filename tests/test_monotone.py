@@ -73,7 +73,8 @@ def test_ensembles_and_searches_are_monotone(model, sign):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 3, size=(80, 2))
     y = np.sort(np.sin(3 * X[:, :1]) + rng.normal(size=(80, 2)), axis=1)
-    assert_monotone(model.set_params(monotonic_cst=(sign, 0)).fit(X, y), sign)
+    name = "estimator__monotonic_cst" if hasattr(model, "grid") else "monotonic_cst"
+    assert_monotone(model.set_params(**{name: (sign, 0)}).fit(X, y), sign)
 
 
 def test_the_effect_is_obeyed_and_not_merely_absent():
@@ -107,7 +108,7 @@ def test_effects_may_be_given_by_name():
     by_place = MaxMarginIntervalTree(monotonic_cst=[0, -1]).fit(X, y)
     np.testing.assert_array_equal(by_name.predict(X), by_place.predict(X))
     search = IntervalSearchCV(
-        MaxMarginIntervalTree(monotonic_cst={"b": -1}), {"margin": 1}, cv=2
+        MaxMarginIntervalTree(monotonic_cst={"b": -1}), {"margin": [0.0]}, cv=2
     ).fit(X, y)
     assert search.best_estimator_.monotonic_cst == {"b": -1}
 

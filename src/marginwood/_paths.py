@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from marginwood._base import Rows, check_features
+from marginwood._support.checks import check_model
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import hinge_loss
 from marginwood.metrics._points import mean_hinge_loss
@@ -45,18 +46,26 @@ class Searchable:
     default_folds : {"folds", "repeated", "oob"}
         How candidates are scored unless the user says so: on five folds, on five folds that are
         dealt out three times, or on rows that trees have not drawn.
+    parts : tuple of str
+        Parameters that are estimators, or None.
     parameters_of_best : dict
         What the best estimator has, whatever the user has said.
     """
 
     path_parameters: tuple[str, ...] = ()
     default_folds = "folds"
+    parts: tuple[str, ...] = ()
     parameters_of_best: Mapping[str, Any] = {}
 
     @property
     def _is_random(self) -> bool:
         """Whether a fit draws at random; without a parameter `random_state` nobody asks."""
         return True
+
+    def _check_parts(self) -> None:
+        """Raise if a parameter that should be an estimator is none: to copy it, or to ask it, would fail otherwise."""
+        for name in self.parts:
+            check_model(name, getattr(self, name), or_none=True)
 
     def _check_features(self, X: Any, *, reset: bool = False) -> Any:
         """X as `_prepare` takes it, and as `fit` and `predict` read it."""

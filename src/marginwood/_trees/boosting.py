@@ -160,6 +160,7 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
     """
 
     path_parameters = ("n_estimators",)
+    parts = ("init",)
     parameters_of_best = MappingProxyType({"n_iter_no_change": None})  # its stages are counted
     aggregation = "sum"  # how the trees' predictions become one, beside `init_`
     init_: Any

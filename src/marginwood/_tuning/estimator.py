@@ -238,6 +238,8 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         """Fit; models learn the labels, if there are any, and are scored by the targets."""
         check_choice("selection", self.selection, SELECTIONS)
         check_model("estimator", self._unfitted())
+        if is_searchable(self._unfitted()):
+            self._unfitted()._check_parts()
         scorer = get_scorer(self.scoring)
         estimator = clone(self._unfitted())
         rows = check_rows(self._check_features(estimator, X), y, sample_weight)

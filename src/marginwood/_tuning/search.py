@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,24 +164,17 @@ def tabulate(
     Where values had to be found, the first fold is the whole that found them.
     """
     is_found = points[0].is_found
-    params: list[dict[str, Any]] = []
     blocks = []
     for number, point in enumerate(points):
         folds = [paths[Piece(number, fold)] for fold in range(n_folds)]
         block = _found_candidates(*folds) if is_found else _given_candidates(folds)
-        *outer, inner = [*point.values] or [""]
-        lists = [*(point.values[name] for name in outer), block.values.tolist()]
-        names = (*outer, inner) if inner else ()
-        params += [
-            point.params | dict(zip(names, values, strict=False)) for values in product(*lists)
-        ]
         if not is_searchable(point.estimator):
             block = block._replace(complexity=np.full(1, number))  # as the user lists them
         blocks.append(block)
-    results: dict[str, Any] = {
-        f"param_{name}": _column([each[name] for each in params]) for name in params[0]
-    }
-    results["params"] = params
+    columns = _list_parameters(points, blocks)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    results: dict[str, Any] = {f"param_{name}": column for name, column in columns.items()}
+    results["params"] = [dict(zip(columns, row, strict=True)) for row in rows]
     complexity = np.concatenate([block.complexity for block in blocks])
     if is_found:
         results["n_leaves"] = complexity
@@ -228,6 +220,31 @@ def _given_candidates(folds: list[ScoredPath]) -> _Block:
 def _block(values: Any, complexity: IntArray, scores: list[FloatArray]) -> _Block:
     n_outer = len(scores[0])
     return _Block(values, np.tile(complexity, n_outer), np.stack([row.ravel() for row in scores]))
+
+
+def _list_parameters(points: Sequence[Point], blocks: list[_Block]) -> dict[str, Any]:
+    """The column of each parameter; the last one of a path varies fastest."""
+    n_candidates = [len(block.complexity) for block in blocks]
+    columns = {
+        name: np.repeat(_column([point.params[name] for point in points]), n_candidates)
+        for name in points[0].params
+    }
+    *outer, inner = [*points[0].values] or [""]
+    for name in outer:
+        columns[name] = np.concatenate(
+            [
+                np.repeat(_column(point.values[name]), len(block.values))
+                for point, block in zip(points, blocks, strict=True)
+            ]
+        )
+    if inner:
+        columns[inner] = np.concatenate(
+            [
+                np.tile(block.values, n // len(block.values))
+                for n, block in zip(n_candidates, blocks, strict=True)
+            ]
+        )
+    return columns
 
 
 def _column(values: list[Any]) -> Any:
