@@ -84,13 +84,14 @@ def borrow_screen(room):
 
 
 @inlined
-def _violations(sample, value):
+def _violations(sample, loss, value):
     """The distances from a value to a sample's two limits, 0 if satisfied, and their weights."""
     # Computed, not branched to: whether a limit is there, and violated, is anyone's guess.
     x = max(sample["lower"] - value, 0.0) * np.float64(sample["lower_rank"] > 0)
     y = max(value - sample["upper"], 0.0) * np.float64(sample["upper_rank"] > 0)
-    weight = sample["weight"]
-    return x, y, weight * np.float64(x > 0), weight * np.float64(y > 0)
+    lower = hinge.priced(loss.code, loss.prices, hinge.LOWER, sample["weight"])
+    upper = hinge.priced(loss.code, loss.prices, hinge.UPPER, sample["weight"])
+    return x, y, lower * np.float64(x > 0), upper * np.float64(y > 0)
 
 
 @inner
@@ -131,14 +132,14 @@ def _fill_rows(pulls, sums, order, stretch, samples, loss, values):
         idx = np.uint64(order[np.uint64(row)] & SAMPLE_MASK)
         sample = samples[idx]
         at = idx * n_groups
-        x, y, c, d = _violations(sample, mu)
+        x, y, c, d = _violations(sample, loss, mu)
         if loss.code == SQUARED:
             first = _put(pulls, at, (c * x * x + d * y * y, c * x - d * y, c, d), first)
         else:
             first = _put(pulls, at, (c * x, d * y, c, d), first)
-            x, y, c, d = _violations(sample, left)
+            x, y, c, d = _violations(sample, loss, left)
             cost, slope = c * x + d * y, d - c
-            x, y, c, d = _violations(sample, right)
+            x, y, c, d = _violations(sample, loss, right)
             second = _put(pulls, at + np.uint64(1), (cost, slope, c * x + d * y, d - c), second)
     for i in range(GROUP):
         sums[i] = first[i]

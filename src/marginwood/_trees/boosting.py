@@ -72,6 +72,10 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     learning_rate : float, default=0.05
         Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no
         anchor, no stage raises the training loss.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     max_depth : int, default=3
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -170,6 +174,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         *,
         loss: Loss = "squared_hinge",
         margin: float | str = "auto",
+        quantile: float = 0.5,
         learning_rate: float = 0.05,
         max_depth: int | None = 3,
         min_samples_split: int | float = 2,
@@ -191,6 +196,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         self.n_estimators = n_estimators
         self.loss = loss
         self.margin = margin
+        self.quantile = quantile
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -306,11 +312,11 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             rules = self._rules(self.margin_)._replace(monotonic_cst=effects_of(self))
             for tree in grow_stages(self, rows, rules, fitted, seed, kept):
                 trees.append(tree)
-                train_score.append(fitted.mean_loss(self.loss))
+                train_score.append(fitted.mean_loss(self))
                 advance()
                 if held_out is not None:
                     held_out.add(tree)
-                    validation_score.append(held_out.mean_loss(self.loss))
+                    validation_score.append(held_out.mean_loss(self))
                     if self._has_stalled(validation_score):
                         break
         return trees, train_score, validation_score
@@ -337,6 +343,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         return Rules(
             loss=self.loss,
             margin=self.margin if margin is None else margin,  # type: ignore[arg-type]
+            quantile=self.quantile,
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,

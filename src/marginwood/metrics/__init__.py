@@ -13,6 +13,7 @@ from marginwood.metrics._points import (
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 from marginwood.metrics._ranking import (
     interval_concordance_index,
@@ -39,6 +40,7 @@ __all__ = [
     "interval_log_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "interval_pinball_loss",
     "target_interval_auc",
     "target_interval_aum",
     "target_interval_roc",
