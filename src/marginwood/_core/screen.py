@@ -98,7 +98,11 @@ def _violations(sample, loss, value):
 def _side_values(points, loss, minimum, mu):
     """The values left and right of the minimiser `mu` at which tangents are taken."""
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
-    n_ranks = np.int64(SPREAD * np.sqrt(last))
+    # The share of exact labels below a quantile q scatters with the root of q (1 - q), a quarter
+    # for the median.
+    lower, upper = loss.prices
+    scatter = 2 * np.sqrt(lower * upper) / (lower + upper)
+    n_ranks = np.int64(SPREAD * np.sqrt(last) * scatter)
     left = min(max(points[max(minimum.low - n_ranks, rankset.FIRST), 0], -loss.reach), mu)
     right = max(min(points[min(minimum.high + n_ranks, last), 0], loss.reach), mu)
     return left, right
@@ -207,8 +211,10 @@ def _least_of_tangents(
     """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `bound`.
 
     Where the slope changes its sign towards the other value, the height at which the tangents at
-    ``mu`` and there meet; otherwise the bound of the module's table. Sums of weights are
-    differences: `slack` is more than their rounding.
+    ``mu`` and there meet. Otherwise the minimum lies beyond that value, and the tangent there meets
+    the cost of the limits that are violated already at ``mu`` and only get worse: never lower than
+    the bound of the module's table. Sums of weights are differences: `slack` is more than their
+    rounding.
     """
     is_right = c > d
     cost = right_cost if is_right else left_cost
@@ -216,10 +222,13 @@ def _least_of_tangents(
     pull = abs(c - d)
     distance = distances[1] if is_right else distances[0]
     meets = slope > slack
-    c = max(c - slack, 0.0)
-    d = max(d - slack, 0.0)
-    total = (x + y) * slope + pull * (cost - slope * distance) if meets else y * c + x * d
-    weight = slope + pull if meets else max(c, d)
+    worse = max((d if is_right else c) - slack, 0.0)
+    floor = (y if is_right else x) + worse * distance
+    fall = slack - slope
+    total = (
+        (x + y) * slope + pull * (cost - slope * distance) if meets else cost * worse + fall * floor
+    )
+    weight = slope + pull if meets else fall + worse
     return total / max(weight, TINY)
 
 

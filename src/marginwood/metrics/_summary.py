@@ -9,12 +9,14 @@ import numpy as np
 
 from marginwood.distributions import turnbull
 from marginwood.intervals import FloatArray
+from marginwood.losses import optimal_constant
 from marginwood.metrics._brier import integrated_interval_brier_score
 from marginwood.metrics._distributions import d_calibration, interval_log_loss
+from marginwood.metrics._points import interval_pinball_loss
 from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc
 from marginwood.metrics._scorers import interval_crps_between_limits
 
-__all__ = ["Score", "summarise"]
+__all__ = ["Score", "score_quantile", "summarise"]
 
 RANKINGS: dict[str, Callable[..., float]] = {
     "concordance index": interval_concordance_index,
@@ -53,6 +55,13 @@ def summarise(y: FloatArray, prediction: FloatArray, distribution: Any = None) -
             for name, metric in OF_DISTRIBUTIONS.items()
         ]
     return scores
+
+
+def score_quantile(y: FloatArray, prediction: FloatArray, quantile: float) -> Score:
+    """The pinball loss of predicted quantiles, beside that of the best constant for these rows."""
+    best = optimal_constant(y, loss="linear_hinge", quantile=quantile)
+    own = interval_pinball_loss(y, prediction, quantile=quantile)
+    return Score(f"pinball loss, quantile {quantile:g}", own, best.cost / 2 / len(y))
 
 
 def _compute(
