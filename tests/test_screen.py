@@ -108,7 +108,9 @@ def test_the_bounds_of_many_splits_are_never_above_their_prices_and_among_noise_
     found = screen_column(column, y, weights, objective, 1.0)
     assert np.all(found.bounds[1:] <= true * (1 + 1e-9))
     if shape == "noise":
-        assert np.median(true - found.bounds[1:]) < 0.01 * found.cost
+        # Few rows lie beyond an outer quantile, and they decide.
+        share = 0.01 if 0.2 < objective.get("quantile", 0.5) < 0.8 else 0.03
+        assert np.median(true - found.bounds[1:]) < share * found.cost
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
