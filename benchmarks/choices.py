@@ -12,6 +12,8 @@ of its error, against that of the first.
 - ``python -m benchmarks.choices forest --data DIR``: the anchors of forests, by out-of-bag rows.
 - ``python -m benchmarks.choices boosting --data DIR``: parameters of `MaxMarginIntervalBoosting`,
   one changed at a time; the first are its defaults.
+- ``python -m benchmarks.choices stops --data DIR``: cross-fitted boosters with the stages that suit
+  the fold of each, and with those that suit the other folds, on rows that none of them has seen.
 - ``python -m benchmarks.choices pool --data DIR``: the models of `IntervalSuperLearner`, one left
   out at a time, more forests, and weights that see no margin; mixtures are scored on rows that
   neither models nor weights have seen.
@@ -24,6 +26,8 @@ of its error, against that of the first.
 """
 
 import argparse
+import copy
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -45,6 +49,8 @@ from marginwood._base import Rows
 from marginwood._ensemble import weights
 from marginwood._ensemble.finite import learn_fill, make_finite
 from marginwood._ensemble.library import auto_models, seeded
+from marginwood._resampling.folds import make_folds
+from marginwood._resampling.stops import keep_stages
 from marginwood.losses import LOSSES, optimal_constant, quartile_distance
 from marginwood.metrics import get_scorer
 from marginwood.model_selection import CensoringStratifiedKFold
@@ -235,6 +241,24 @@ def boosting_errors(X, y):
     return errors
 
 
+def stop_errors(X, y):
+    """The error of cross-fitted boosters by which fold says when each of them stops; that of five folds together."""
+    predictions = {"own fold": np.empty(len(y)), "other folds": np.empty(len(y))}
+    for train, test in CensoringStratifiedKFold(5).split(X, y):
+        rows = Rows(X[train], y[train], np.ones(len(train)))
+        booster = MaxMarginIntervalBoosting(random_state=0)
+        folds = make_folds(rows, 5, None, weighted=False)
+        models = {fold: fold.fit(booster, watched=True) for fold in folds}
+        for name, prediction in predictions.items():
+            kept = {
+                replace(fold, watchers=own) if name == "own fold" else fold: copy.copy(model)
+                for (fold, model), own in zip(models.items(), np.eye(len(folds)), strict=True)
+            }
+            keep_stages(kept)
+            prediction[test] = np.mean([model.predict(X[test]) for model in kept.values()], axis=0)
+    return {name: interval_mean_squared_error(y, found) for name, found in predictions.items()}
+
+
 def predict_unseen(model, X, y, X_test):
     """What a model predicts of its training rows without having seen them, and of others."""
     if isinstance(model, MaxMarginIntervalForest):
@@ -295,6 +319,7 @@ CHOICES = {
     "tree": tree_errors,
     "forest": forest_errors,
     "boosting": boosting_errors,
+    "stops": stop_errors,
     "pool": pool_errors,
     "xgb": xgb_errors,
 }

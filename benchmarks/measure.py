@@ -2,9 +2,11 @@
 
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from time import perf_counter
 
@@ -36,10 +38,11 @@ print(perf_counter() - start)
 # mark of getrusage must do, in kilobytes, on macOS in bytes; not on Linux, where a process inherits
 # the mark of its parent.
 PEAK_MEMORY = """
-import resource, sys
+import pickle, resource, sys
 import numpy as np
-import marginwood
-folder, model = sys.argv[1], eval(sys.argv[2], vars(marginwood))
+folder = sys.argv[1]
+with open(folder + "/model.pickle", "rb") as file:
+    model = pickle.load(file)
 def resident(mark):
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -91,13 +94,20 @@ def import_time(repeats):
     return min(_run(IMPORT) for _ in range(repeats))
 
 
+@cache
+def _fill_cache():
+    """Compile the kernels of a fit, or read them: that takes more memory than fitting."""
+    _run(FIRST_FIT)
+
+
 def peak_memory(problem, model):
     """Bytes that one fit adds, at its peak, to a fresh process that holds X and y. Not for Windows.
 
-    The node tables of a forest's trees do not count. The model is made anew from what it prints.
+    The node tables of a forest's trees do not count.
     """
-    _run(FIRST_FIT)  # fills the kernel cache: compiling takes more memory than fitting
+    _fill_cache()
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "X.npy", problem.X)
         np.save(Path(folder) / "y.npy", problem.y)
-        return _run(PEAK_MEMORY, folder, repr(model))
+        (Path(folder) / "model.pickle").write_bytes(pickle.dumps(model))
+        return _run(PEAK_MEMORY, folder)

@@ -14,6 +14,7 @@ from marginwood import MaxMarginIntervalTreeCV
 
 # Name, number of rows and of features, threads, and at most how many seconds.
 TIMED = (("servo", 167, 19, 1, 0.5), ("neuroblastomaProcessed", 3418, 117, 2, 60.0))
+FEWEST_ROWS = 20  # two for each fold
 PROTOCOL = {"n_margins": 21, "cv": 10, "max_depth": 30}
 # The paper's trees have no anchors; `compare` may hold a version that has none either.
 NO_ANCHORS = {"anchors": (0.0,)} if "anchors" in MaxMarginIntervalTreeCV().get_params() else {}
@@ -31,7 +32,7 @@ def search_times(settings, losses):
         if path:
             X, y = (np.load(path)[key] for key in ("X", "y"))
         else:
-            X, y, _ = simulate(n_samples // settings.shrink, n_features)
+            X, y, _ = simulate(max(n_samples // settings.shrink, FEWEST_ROWS), n_features)
             name = "simulated"
         for loss in losses:
             protocol(losses=[loss]).fit(X[:50], y[:50])

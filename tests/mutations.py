@@ -179,6 +179,7 @@ def fitted_models():
         marginwood.DistributionalSuperLearner(
             [("curve", marginwood.CensoredLinearRegression()), ("forest", clone(forest))], cv=2
         ).fit(holes, y),
+        marginwood.CensoredLinearRegression(alpha=0).fit(X, y),
         ConformalIntervalRegressor(clone(forest), method="oob", mode="meets").fit(X, y),
         ConformalIntervalRegressor(clone(forest), spread="distribution", cv=2, mode="meets").fit(
             X, y

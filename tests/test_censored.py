@@ -47,7 +47,7 @@ def objective(parameters, X, y, shape, alpha):
     centre = parameters[0] + X[is_informative].mean(axis=0) @ parameters[1:-1]
     known = (
         known[is_informative].sum()
-        + PRIOR_WEIGHT * np.log(shape.pdf(prior, centre, scale) * limits.std()).sum()
+        + PRIOR_WEIGHT * (alpha > 0) * np.log(shape.pdf(prior, centre, scale) * limits.std()).sum()
     )
     weights = parameters[1:-1] * X[is_informative].std(axis=0) / scale
     return known - 0.5 * alpha * is_informative.sum() * (weights**2).sum()

@@ -296,15 +296,15 @@ ROWS = ONE.shifted([0.0, 1.0, 2.0])
         (lambda: ONE.cdf([0.0, np.nan]), "t: expected numbers, got NaN or None in 1 of 2 values"),
         (
             lambda: ONE.cdf(0.0, bound="both"),
-            "bound: expected one of 'lower', 'spread', 'upper', got 'both'",
+            "bound: expected one of 'lower', 'spread', 'upper', 'certain', got 'both'",
         ),
         (
             lambda: ONE.sf(0.0, bound="best"),
-            "bound: expected one of 'lower', 'spread', 'upper', got 'best'",
+            "bound: expected one of 'lower', 'spread', 'upper', 'certain', got 'best'",
         ),
         (
             lambda: ONE.mean(bound="best"),
-            "bound: expected one of 'both', 'lower', 'spread', 'upper', got 'best'",
+            "bound: expected one of 'both', 'lower', 'spread', 'upper', 'certain', got 'best'",
         ),
         (
             lambda: ONE.shifted([[1.0]]),

@@ -14,6 +14,7 @@ MODULES = [
     ".datasets",
     ".distributions",
     ".export",
+    ".inference",
     ".losses",
     ".metrics",
     ".plotting",

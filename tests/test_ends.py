@@ -63,6 +63,11 @@ def test_equal_ends_are_a_value_and_infinite_ends_stay_where_they_are():
         assert make_intervals([None], [np.nan], closed=closed).tolist() == [[-inf, inf]]
 
 
+def test_an_end_that_is_open_in_every_row_is_not_a_missing_one():
+    assert make_intervals([1.0, 2.0], None, nan="raise").tolist() == [[1, inf], [2, inf]]
+    assert make_intervals(None, 3, nan="raise").tolist() == [[-inf, 3]]
+
+
 def test_the_neighbour_of_0_stands_for_0():
     assert make_intervals([0], [5], closed="both").tolist() == [[LEAST, 5]]
     assert make_intervals([-5], [0], closed="left").tolist() == [[nextafter(-5, -inf), LEAST]]

@@ -15,9 +15,9 @@ import pytest
 
 from conftest import PATIENCE
 from marginwood import MaxMarginIntervalTreeCV
+from marginwood._resampling import journal as module
+from marginwood._resampling.journal import Journal, digest
 from marginwood._support.threads import run_in_threads
-from marginwood._tuning import journal as module
-from marginwood._tuning.journal import Journal, digest
 from marginwood._version import __version__
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES
@@ -77,7 +77,7 @@ def test_a_piece_that_is_finished_after_the_journal_is_dropped(tmp_path):
 def test_a_full_disk_is_an_error_that_names_the_file_and_loses_no_piece(tmp_path):
     code = (
         "import resource, sys\n"
-        "from marginwood._tuning.journal import Journal\n"
+        "from marginwood._resampling.journal import Journal\n"
         f"with Journal(sys.argv[1], {HEADER}) as journal:\n"
         "    journal.append({'piece': 1})\n"
         "    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
@@ -187,7 +187,7 @@ def test_a_digest_tells_values_shapes_and_types_apart():
 SEARCH = """
 import json, logging, os, signal, sys, threading
 from marginwood import MaxMarginIntervalTreeCV
-from marginwood._tuning.journal import digest
+from marginwood._resampling.journal import digest
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES
 from marginwood.metrics import SCORERS

@@ -59,7 +59,7 @@ def test_every_property_has_a_turn_and_none_two_of_them():
 
 
 def test_properties_are_tried_with_more_examples_than_in_a_run_of_the_tests():
-    found = nightly.try_properties("tests/test_cells.py", 1, {})
+    found = nightly.try_properties("tests/test_notation.py", 1, {})
     assert found.failures == []
     assert found.n_cases >= 10 * N_EXAMPLES
 

@@ -12,7 +12,7 @@ from marginwood import (
     MaxMarginIntervalTree,
     RepeatedCensoringStratifiedKFold,
 )
-from marginwood._tuning.splitters import make_splitter
+from marginwood._resampling.splitters import make_splitter
 from marginwood.datasets import make_sine
 from marginwood.intervals import CENSORING_KINDS, censoring_kind
 from marginwood.metrics import get_scorer

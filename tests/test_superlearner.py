@@ -40,7 +40,7 @@ from marginwood._ensemble import superlearner as module
 from marginwood._ensemble import weights as weights_module
 from marginwood._ensemble.finite import learn_fill, make_finite
 from marginwood._ensemble.library import auto_models
-from marginwood._ensemble.members import Training
+from marginwood._ensemble.members import Member
 from marginwood._ensemble.weights import TIE, select_weights
 from marginwood._support.threads import check_stopped
 from marginwood.datasets import make_sine
@@ -479,18 +479,18 @@ def fake_clock(monkeypatch):
     """A clock that tests move; fits of the model "slow" move it by an hour and never end."""
     now = [0.0]
     workers = []
-    fit = Training.fit
+    fit = Member.fit
 
-    def watched(self, member, fold):
+    def watched(member, fold):
         if member.name == "slow":
             now[0] += 3600
             workers.append(threading.current_thread())
             while True:
                 check_stopped()
-        return fit(self, member, fold)
+        return fit(member, fold)
 
     monkeypatch.setattr(module, "clock", lambda: now[0])
-    monkeypatch.setattr(Training, "fit", watched)
+    monkeypatch.setattr(Member, "fit", watched)
     return workers
 
 
@@ -521,17 +521,17 @@ def test_what_is_not_finished_in_time_is_left_out_and_stops(fake_clock, n_jobs):
 def test_a_model_that_fails_when_its_time_is_over_is_left_out_like_others(monkeypatch):
     now, may_fail, workers = [0.0], threading.Event(), []
 
-    def fails(self, member, fold):
+    def fails(member, fold):
         if member.name != "late":
-            return fit(self, member, fold)
+            return fit(member, fold)
         workers.append(threading.current_thread())
         now[0] += 3600
         may_fail.wait(PATIENCE)
         raise RuntimeError("nobody hears this")
 
-    fit = Training.fit
+    fit = Member.fit
     monkeypatch.setattr(module, "clock", lambda: now[0])
-    monkeypatch.setattr(Training, "fit", fails)
+    monkeypatch.setattr(Member, "fit", fails)
     with pytest.warns(
         UserWarning, match="time_limit: 'late' was not finished in 60 seconds and left out"
     ):
@@ -583,32 +583,32 @@ def test_boosters_and_forests_stop_soon_when_nobody_waits(monkeypatch):
 
 RUN = """
 import json, os, signal, sys
-from marginwood._ensemble.members import Training
+from marginwood._ensemble.members import Member
 import test_superlearner as tests
 
 path, n_fits = json.loads(sys.argv[1])
-fit, fitted = Training.fit, []
+fit, fitted = Member.fit, []
 
-def watched(self, member, fold):
+def watched(member, fold):
     if len(fitted) == n_fits:
         os.kill(os.getpid(), signal.SIGKILL)
     fitted.append(member.name)
-    return fit(self, member, fold)
+    return fit(member, fold)
 
-Training.fit = watched
+Member.fit = watched
 tests.learn(checkpoint=path)
 """
 
 
 def count_fits(monkeypatch):
     fits = []
-    fit = Training.fit
+    fit = Member.fit
 
-    def watched(self, member, fold):
+    def watched(member, fold):
         fits.append((member.name, fold))
-        return fit(self, member, fold)
+        return fit(member, fold)
 
-    monkeypatch.setattr(Training, "fit", watched)
+    monkeypatch.setattr(Member, "fit", watched)
     return fits
 
 

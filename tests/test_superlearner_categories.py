@@ -17,8 +17,9 @@ from marginwood import (
     load,
     save,
 )
-from marginwood._ensemble.finite import make_indicators, sum_indicators
-from marginwood._ensemble.members import Training
+from marginwood._categories import make_indicators
+from marginwood._ensemble.finite import sum_indicators
+from marginwood._ensemble.members import Member
 
 RANDOM = np.random.RandomState(0)
 N_ROWS = 90
@@ -113,7 +114,7 @@ def test_a_file_keeps_the_categories(frame, tmp_path):
 @frames
 def test_a_checkpoint_goes_on_with_the_same_categories_only(frame, tmp_path, monkeypatch):
     model = learn(frame, checkpoint=tmp_path)
-    monkeypatch.setattr(Training, "fit", None)  # nothing is fitted again
+    monkeypatch.setattr(Member, "fit", None)  # nothing is fitted again
     np.testing.assert_array_equal(
         learn(frame, checkpoint=tmp_path).predict(frame), model.predict(frame)
     )

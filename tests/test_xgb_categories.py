@@ -11,7 +11,7 @@ import pytest
 from marginwood import load, save
 from marginwood.export import to_sql
 from marginwood.xgb import XGBIntervalRegressor
-from marginwood.xgb._boosters import booster_from_bytes
+from marginwood.xgb._bytes import booster_from_bytes
 
 pytest.importorskip("xgboost")
 

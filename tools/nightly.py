@@ -164,7 +164,14 @@ def with_properties() -> tuple[str, ...]:
 
 ALL = with_properties()
 CATEGORIES = ("categories_trees", "monotone", "export_shap")
-DISTRIBUTIONS = ("npmle", "npmle_queries", "distributions", "predictive", "leafweights", "pool")
+DISTRIBUTIONS = (
+    "npmle",
+    "npmle_queries",
+    "distributions",
+    "predictive",
+    "leafweights",
+    "distributional_superlearner",
+)
 SCORES = ("metrics", "metrics_distributions", "metrics_ranking", "metrics_tables", "losses")
 OTHERS = tuple(name for name in ALL if name not in CATEGORIES + DISTRIBUTIONS + SCORES)
 CHECKED = {"NUMBA_BOUNDSCHECK": "1"}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginwood._tuning.journal import digest
+from marginwood._resampling.journal import digest
 
 
 class Piece(NamedTuple):

@@ -4,6 +4,7 @@ from . import (
     datasets,
     distributions,
     export,
+    inference,
     intervals,
     losses,
     metrics,
@@ -16,14 +17,15 @@ from ._baselines.cart import IntervalCART
 from ._baselines.dummy import IntervalDummyRegressor
 from ._baselines.transformation import TransformationTree
 from ._ensemble.crossfit import CrossFittedIntervalRegressor
-from ._ensemble.distributional import DistributionalIntervalRegressor
-from ._ensemble.pool import DistributionalSuperLearner
+from ._ensemble.distributional_superlearner import DistributionalSuperLearner
+from ._ensemble.residuals import DistributionalIntervalRegressor
 from ._ensemble.superlearner import IntervalSuperLearner
 from ._ensemble.transformed import TransformedIntervalRegressor
 from ._linear.censored import CensoredLinearRegression
-from ._linear.kernel import KernelIntervalRegression
 from ._linear.l1 import L1IntervalRegression
 from ._persistence import load, save
+from ._resampling.splitters import CensoringStratifiedKFold, RepeatedCensoringStratifiedKFold
+from ._smooth.gaussian import KernelIntervalRegression
 from ._solver import optimal_costs
 from ._trees.boosting import MaxMarginIntervalBoosting
 from ._trees.forest import MaxMarginIntervalForest
@@ -33,7 +35,6 @@ from ._tuning.cart import IntervalCARTCV
 from ._tuning.forest import MaxMarginIntervalForestCV
 from ._tuning.kernel import KernelIntervalRegressionCV
 from ._tuning.linear import L1IntervalRegressionCV
-from ._tuning.splitters import CensoringStratifiedKFold, RepeatedCensoringStratifiedKFold
 from ._tuning.transformation import TransformationTreeCV
 from ._tuning.tree import MaxMarginIntervalTreeCV
 from ._warmup import warmup
@@ -84,6 +85,7 @@ __all__ = [
     "export_text",
     "from_detection_limits",
     "from_events",
+    "inference",
     "interval_accuracy",
     "interval_d2_score",
     "interval_hinge_loss",

@@ -36,6 +36,9 @@ __all__ = [
     "encode_features",
     "find_categories",
     "join_categories",
+    "list_indicators",
+    "make_indicators",
+    "name_indicators",
 ]
 
 Categories = list[list[Any] | None]
@@ -138,6 +141,47 @@ def count_categories(categories: Categories | None) -> IntArray | None:
     if categories is None:
         return None
     return np.array([0 if labels is None else len(labels) for labels in categories], dtype=np.int64)
+
+
+def make_indicators(codes: FloatArray, categories: Categories) -> FloatArray:
+    """Numbers as they are, and a column of 0 and 1 for each category but the first; a missing one counts as the first.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples, n_features)
+        What `encode_features` makes of X.
+    categories : list
+        The labels of every feature, None for numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_columns)
+        Features for models that know numbers only.
+    """
+    columns = [
+        codes[:, idx] if code is None else (codes[:, idx] == code).astype(np.float64)
+        for idx, code in list_indicators(categories)
+    ]
+    return np.column_stack(columns) if columns else np.zeros((len(codes), 1))
+
+
+def list_indicators(categories: Categories) -> list[tuple[int, int | None]]:
+    """The feature of every column, and the code that it indicates, None for numbers."""
+    return [
+        (idx, code)
+        for idx, labels in enumerate(categories)
+        for code in ([None] if labels is None else range(1, len(labels)))
+    ]
+
+
+def name_indicators(names: list[str], categories: Categories | None) -> list[str]:
+    """The names of these columns: ``age``, ``grade[II]``, ``grade[III]``."""
+    if categories is None:
+        return names
+    return [
+        names[idx] if code is None else f"{names[idx]}[{(categories[idx] or [])[code]}]"
+        for idx, code in list_indicators(categories)
+    ] or names[:1]
 
 
 def categorical_columns(X: Any) -> list[int]:

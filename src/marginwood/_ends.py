@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from marginwood._support.arrays import raise_first
+from marginwood._support.arrays import as_numbers, raise_first
 from marginwood._support.checks import check_choice
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "as_written",
     "below",
     "carry_over",
+    "check_entry",
     "close_ends",
     "gaps",
     "half_open",
@@ -64,7 +65,7 @@ POWERS = 10.0 ** np.arange(23)  # exact
 SMALLEST_NORMAL = np.finfo(np.float64).smallest_normal
 
 
-@np.errstate(under="ignore")  # the neighbour of 0 is subnormal
+@np.errstate(under="ignore", over="ignore")  # the neighbour of 0 is subnormal
 def below(values: FloatArray | np.float64) -> FloatArray:
     """The neighbours of numbers that are right below them; infinities are their own."""
     return np.where(np.isinf(values), values, np.nextafter(values, -np.inf))
@@ -181,3 +182,33 @@ def carry_over(ends: FloatArray, function: Callable[[FloatArray], FloatArray]) -
         images = np.where(is_moved, np.minimum(images, most), images)
         images[:, 1] = np.maximum(images[:, 0], images[:, 1])
     return images
+
+
+def check_entry(entry: Any, intervals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Checked entries, and what is left of the intervals above them; -inf is there from the beginning.
+
+    A row is seen because its value is greater than its entry (delayed entry, left truncation).
+    """
+    n_rows = len(intervals)
+    entry = as_numbers(entry, "entry")
+    if entry.shape != (n_rows,):
+        raise ValueError(
+            f"entry: expected shape ({n_rows},), one for each row, got shape {entry.shape}."
+        )
+    raise_first(
+        np.isnan(entry) | np.isposinf(entry),
+        "entry: NaN or infinite",
+        " Rows that were there from the beginning have -inf.",
+        entry=entry,
+    )
+    lower, upper = intervals.T
+    is_outside = np.where(lower == upper, lower <= entry, upper <= entry)
+    raise_first(
+        is_outside,
+        "entry: not below the value of its row",
+        " Only what lies above its entry is ever seen: leave out rows that ended before.",
+        entry=entry,
+        lower=lower,
+        upper=upper,
+    )
+    return entry, np.column_stack([np.maximum(lower, entry), upper])

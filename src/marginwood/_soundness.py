@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from marginwood._categories import count_categories
+from marginwood._categories import count_categories, list_indicators
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.subsets import Subsets
 from marginwood._support.checks import is_integer
@@ -180,6 +180,18 @@ def _are_labels(labels: Any) -> bool:
     return labels is None or (are_plain(labels) and len(set(labels)) == len(labels))
 
 
+def _check_weights_of_terms(value: Any, found: Attributes) -> bool:
+    """Whether there is a weight for each feature, or for each category but the first."""
+    categories = found.get("categories_")
+    n_terms = found["n_features_in_"] if categories is None else len(list_indicators(categories))
+    return _is_array(value, np.float64, max(n_terms, 1)) and bool(np.isfinite(value).all())
+
+
+def _check_covariance(value: Any, found: Attributes) -> bool:
+    n_parameters = len(found["coef_"]) + (2 if found.get("scale") is None else 1)
+    return _is_array(value, np.float64, n_parameters, n_parameters)
+
+
 def _check_weights(value: Any, found: Attributes) -> bool:
     is_sound = _dict_of(lambda weight: _is_finite(weight) and weight >= 0)(value)
     return is_sound and abs(sum(value[name] for name in found["estimators_"]) - 1) < 1e-6
@@ -252,7 +264,15 @@ ATTRIBUTES: dict[str, Check] = {
     **dict.fromkeys(("train_score_", "validation_score_"), _array(None, holds=_anything)),
     "zeros_are_missing_": _own(_is_flag),
     # Linear and smooth models, and constants.
-    "coef_": _array("n_features_in_"),
+    "coef_": _check_weights_of_terms,
+    "terms_": _own(_list_of(_is_name)),
+    "covariance_": _check_covariance,
+    "standard_errors_": _array("covariance_", holds=_anything),
+    **dict.fromkeys(
+        ("location_", "log_likelihood_", "null_log_likelihood_", "n_samples_", "aic_", "bic_"),
+        _own(_is_finite),
+    ),
+    "n_groups_": _own(_is_count),
     **dict.fromkeys(("intercept_", "alpha_max_", "constant_"), _own(_is_finite)),
     "scale_": _own(lambda value: _is_finite(value) and value > 0),
     "n_iter_": _own(_is_count),

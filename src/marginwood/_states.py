@@ -28,7 +28,7 @@ from marginwood._archive import ArchiveError, load_transformer
 from marginwood._soundness import MAX_FEATURES, check_attributes, make_tree
 from marginwood._support.threads import cap_jobs
 from marginwood._trees.table import IntervalTree
-from marginwood.xgb._boosters import booster_from_bytes, booster_to_bytes
+from marginwood.xgb._bytes import booster_from_bytes, booster_to_bytes
 
 __all__ = ["CLASS", "decode_model", "encode", "known_classes"]
 

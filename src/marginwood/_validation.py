@@ -19,6 +19,7 @@ __all__ = [
     "check_validation",
     "draw_held_out",
     "hold_out",
+    "stop_early",
 ]
 
 # What other libraries call arguments of all boosters here, and those of their `fit`.
@@ -73,6 +74,13 @@ def hold_out(training: Rows, fraction: float, seed: int) -> tuple[Rows, Rows | N
         return training, None
     held_out = draw_held_out(candidates, fraction, seed)
     return training.take(~held_out), training.take(held_out)
+
+
+def stop_early(booster: Any) -> Any:
+    """Keep the stages of a booster that has a patience up to the one of the least validation loss."""
+    if len(booster.validation_score_) and booster.n_iter_no_change is not None:
+        booster._keep_stages(int(np.argmin(booster.validation_score_)) + 1)
+    return booster
 
 
 def draw_held_out(candidates: BoolArray, fraction: float, seed: int) -> BoolArray:

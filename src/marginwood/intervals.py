@@ -19,8 +19,8 @@ from marginwood._ends import FloatArray as FloatArray
 from marginwood._ends import close_ends, move_ends
 from marginwood._mistakes import explain_order
 from marginwood._support.arrays import as_columns, as_numbers, raise_first
-from marginwood._support.cells import read_measurements
 from marginwood._support.checks import check_choice
+from marginwood._support.notation import read_measurements
 from marginwood._support.notices import warn
 from marginwood._support.tables import as_known_table, find_intervals
 
@@ -205,6 +205,8 @@ def make_intervals(
         raise ValueError(
             "lower, upper: both are None. Pass the known ends of at least one side, one for each row."
         )
+    lower = -np.inf if lower is None else lower
+    upper = np.inf if upper is None else upper
     lower, upper = as_columns(lower=lower, upper=upper)
     if nan == "open":
         lower = np.where(np.isnan(lower), -np.inf, lower)

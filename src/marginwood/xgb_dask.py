@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginwood._base import LARGEST_SEED, all_or_nothing, forget
 from marginwood._support.extras import install_hint
 from marginwood._support.hints import hint
-from marginwood._validation import VALIDATION_NAMES, check_pair
+from marginwood._validation import VALIDATION_NAMES, check_pair, stop_early
 from marginwood.xgb._data import MAX_SAMPLE, Sample, as_features, no_categories
 from marginwood.xgb._model import XGBIntervalRegressor
 from marginwood.xgb._plan import check_parameters, make_plan
@@ -200,10 +200,10 @@ class DaskXGBIntervalRegressor(XGBIntervalRegressor):
         )
         self.zeros_are_missing_ = False
         scores = np.array(result["history"].get("validation", {}).get(plan.metric.name, []))
-        booster = result["booster"]
-        return self._finish(
-            booster if plan.patience is None else booster[: booster.best_iteration + 1], scores
-        )
+        self._finish(result["booster"], scores)
+        return stop_early(self)
+
+    _fit_stages = None  # type: ignore[assignment]  # it takes data in memory
 
     def _as_dask_matrix(self, data: Columns, client: Any, **reference: Any) -> Any:
         dask_xgboost = import_xgboost_dask()

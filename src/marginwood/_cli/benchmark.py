@@ -44,10 +44,10 @@ from marginwood._cli.models import (
     make_tuned,
     takes_folds,
 )
+from marginwood._resampling.splitters import CensoringStratifiedKFold
 from marginwood._support.extras import install_hint
 from marginwood._support.files import check_place, write_whole
 from marginwood._tuning.selection import spread
-from marginwood._tuning.splitters import CensoringStratifiedKFold
 from marginwood.intervals import FloatArray
 from marginwood.metrics import (
     interval_accuracy,

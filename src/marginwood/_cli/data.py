@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from marginwood._cli.errors import DataError, UsageError, with_options
 from marginwood._cli.tables import Table, read_table
 from marginwood._ends import SIDES
-from marginwood._ensemble.finite import FiniteMixin
+from marginwood._ensemble.members import MixtureMixin
 from marginwood._mistakes import find_swap
-from marginwood._support.cells import read_measurements
+from marginwood._support.notation import read_measurements
 from marginwood.datasets._files import FOLDER_FILES, check_folds
 from marginwood.intervals import (
     FloatArray,
@@ -335,7 +335,7 @@ def takes_categories(model: Any) -> bool:
     """Whether a model, or one inside it, takes categories."""
     parts = (model, *model.get_params().values())
     return any(
-        hasattr(part, "categorical_features") or isinstance(part, FiniteMixin) for part in parts
+        hasattr(part, "categorical_features") or isinstance(part, MixtureMixin) for part in parts
     )
 
 

@@ -35,8 +35,8 @@ from marginwood._cli.models import (
     make_model,
     wrap,
 )
-from marginwood._ensemble.distributional import DistributionalIntervalRegressor
-from marginwood._ensemble.pool import DistributionalSuperLearner
+from marginwood._ensemble.distributional_superlearner import DistributionalSuperLearner
+from marginwood._ensemble.residuals import DistributionalIntervalRegressor
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._cli.errors import UsageError
-from marginwood._ensemble.distributional import DistributionalIntervalRegressor
-from marginwood._ensemble.pool import DistributionalSuperLearner
+from marginwood._ensemble.distributional_superlearner import DistributionalSuperLearner
+from marginwood._ensemble.residuals import DistributionalIntervalRegressor
 from marginwood._ensemble.superlearner import IntervalSuperLearner
 from marginwood._ensemble.transformed import TransformedIntervalRegressor
 from marginwood._fitted import parts_of

@@ -119,7 +119,7 @@ def describe(
     yield from map(one_line, describe_choice(fitted.own))
     names = fitted.feature_names()
     if hasattr(estimator, "coef_"):
-        yield from _ranked("weights", names, estimator.coef_)
+        yield from _ranked("weights", getattr(estimator, "terms_", names), estimator.coef_)
         yield f"  {'intercept':30} {estimator.intercept_:.4g}"
     elif hasattr(estimator, "feature_importances_"):
         yield from _ranked("importances", names, estimator.feature_importances_)

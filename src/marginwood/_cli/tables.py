@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._cli.errors import DataError, UsageError
-from marginwood._support.cells import BOOLEANS, MISSING
 from marginwood._support.extras import install_hint
 from marginwood._support.files import write_whole
+from marginwood._support.notation import BOOLEANS, MISSING
 from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["Table", "check_ending", "quote_formulas", "read_table", "write_table"]

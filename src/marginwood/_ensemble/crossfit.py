@@ -9,24 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, _safe_indexing, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
     IntervalRegressorMixin,
-    Rows,
     all_or_nothing,
     check_outer_features,
     check_rows,
-    targets_for,
 )
+from marginwood._resampling.folds import Fold, make_folds
+from marginwood._resampling.run import run
+from marginwood._resampling.stops import keep_stages
 from marginwood._support.checks import check_model
-from marginwood._support.progress import progress_bar
-from marginwood._support.threads import run_in_threads
 from marginwood._trees.table import IntervalTree
-from marginwood._tuning.selection import split_rows
-from marginwood.intervals import FloatArray, IntArray
+from marginwood.intervals import FloatArray
 
 __all__ = ["CrossFittedIntervalRegressor"]
 
@@ -34,8 +32,8 @@ __all__ = ["CrossFittedIntervalRegressor"]
 class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
     """The mean of models of one kind, each trained without one fold of the rows.
 
-    A booster that has a patience stops early on the fold that its model does not see, so nothing
-    need be held out.
+    Boosters that have a patience need no rows held out: each has as many stages as are best for the
+    *other* models' folds. Its own fold has no say, so that it is predicted as new rows are.
 
     Parameters
     ----------
@@ -114,36 +112,27 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         check_model("estimator", self.estimator)
         X = check_outer_features(self, X, reset=True)
         rows = check_rows(X, y, sample_weight)
-        splits = split_rows(rows, self.cv, groups)
-        folds: list[Any] = [None] * len(splits)
+        folds = make_folds(rows, self.cv, groups, weighted=sample_weight is not None)
+        models = run(
+            lambda fold: fold.fit(self.estimator, watched=True),
+            folds,
+            label="folds",
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        keep_stages(models)
+        unseen = run(lambda fold: fold.predict(models[fold]), folds, n_jobs=self.n_jobs)
+        return self._keep({fold: (models[fold], unseen[fold]) for fold in folds})
 
-        def train(fold: int) -> tuple[Any, FloatArray]:
-            model = fit_fold(
-                self.estimator,
-                rows,
-                *splits[fold],
-                weighted=sample_weight is not None,
-                groups=groups,
-            )
-            return model, model.predict(_safe_indexing(X, splits[fold][1]))
-
-        with progress_bar("folds", len(splits), verbose=self.verbose) as advance:
-            for fold, result in run_in_threads(train, range(len(splits)), self.n_jobs):
-                folds[fold] = result
-                advance()
-        return self._keep(folds, [test for _, test in splits], len(rows.intervals))
-
-    def _keep(
-        self, folds: list[Any], tests: list[IntArray], n_rows: int
-    ) -> CrossFittedIntervalRegressor:
-        """Keep the model of every fold; beside it come its predictions of the rows that it was trained without."""
-        total = np.zeros(n_rows)
-        n_models = np.zeros(n_rows)
-        for (_, prediction), test in zip(folds, tests, strict=True):
-            total[test] += prediction
-            n_models[test] += 1
-        self.estimators_ = [model for model, _ in folds]
-        self.folds_ = tests
+    def _keep(self, fitted: dict[Fold, tuple[Any, FloatArray]]) -> CrossFittedIntervalRegressor:
+        """Keep the model of every fold; beside it come its predictions of the rows that it has not seen."""
+        n_rows = len(next(iter(fitted)).rows.intervals)
+        total, n_models = np.zeros(n_rows), np.zeros(n_rows)
+        for fold, (_, prediction) in fitted.items():
+            total[fold.unseen] += prediction
+            n_models[fold.unseen] += 1
+        self.estimators_ = [model for model, _ in fitted.values()]
+        self.folds_ = [fold.unseen for fold in fitted]
         self.oof_prediction_ = np.where(n_models > 0, total / np.maximum(n_models, 1), np.nan)
         return self
 
@@ -187,36 +176,3 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
-
-
-def fit_fold(
-    estimator: Any,
-    rows: Rows,
-    train: IntArray,
-    test: IntArray,
-    *,
-    weighted: bool,
-    groups: Any = None,
-) -> Any:
-    """A model of the informative training rows; it stops early on such test rows if it can.
-
-    Others carry no information, but would count in shares of rows, and bring a warning with their
-    numbers in the fold.
-    """
-    model = clone(estimator)
-    is_informative = rows.is_informative
-    train, test = train[is_informative[train]], test[is_informative[test]]
-    given = model.get_params(deep=False)
-    options: dict[str, Any] = {"sample_weight": rows.weight[train]} if weighted else {}
-    if groups is not None and has_fit_parameter(model, "groups"):
-        options["groups"] = np.asarray(groups)[train]
-    if (
-        has_fit_parameter(model, "X_val")
-        and given.get("n_iter_no_change") is not None
-        and len(test)
-    ):
-        options |= {"X_val": _safe_indexing(rows.X, test), "y_val": rows.intervals[test]}
-        options |= {"sample_weight_val": rows.weight[test]}
-    return model.fit(
-        _safe_indexing(rows.X, train), targets_for(model, rows.intervals, train), **options
-    )

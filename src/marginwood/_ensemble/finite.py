@@ -2,37 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from marginwood._base import Rows, check_features
-from marginwood._categories import Categories
+from marginwood._categories import Categories, list_indicators
 from marginwood.intervals import FloatArray
 
-__all__ = ["FiniteMixin", "learn_fill", "make_finite", "make_indicators", "sum_indicators"]
-
-
-class FiniteMixin:
-    """A mixture whose models see X as it is or, those that take nothing else, as finite numbers."""
-
-    categories_: Categories | None
-    _takes_finite: list[str]  # names of the models that see finite numbers
-    _fill: FloatArray
-
-    def _learn_finite(self, rows: Rows, names: list[str]) -> None:
-        """Find out what stands for NaN and infinities, for the models of these names."""
-        self._takes_finite = names
-        if names:
-            self._fill = learn_fill(self._as_numbers(rows.X)[rows.weight > 0])
-
-    def _as_finite(self, X: Any) -> FloatArray:
-        """X for these models."""
-        return make_finite(self._as_numbers(X), self._fill)
-
-    def _as_numbers(self, X: Any) -> FloatArray:
-        codes = check_features(self, X, categories=self.categories_)
-        return codes if self.categories_ is None else make_indicators(codes, self.categories_)
+__all__ = ["learn_fill", "make_finite", "sum_indicators"]
 
 
 def learn_fill(X: FloatArray) -> FloatArray:
@@ -56,42 +31,11 @@ def make_finite(X: FloatArray, fill: FloatArray) -> FloatArray:
     )
 
 
-def make_indicators(codes: FloatArray, categories: Categories) -> FloatArray:
-    """Numbers as they are, and a column of 0 and 1 for each category but the first; a missing one counts as the first.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples, n_features)
-        What `encode_features` makes of X.
-    categories : list
-        The labels of every feature, None for numbers.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_columns)
-        Features for models that know numbers only.
-    """
-    columns = [
-        codes[:, idx] if code is None else (codes[:, idx] == code).astype(np.float64)
-        for idx, code in _list_indicators(categories)
-    ]
-    return np.column_stack(columns) if columns else np.zeros((len(codes), 1))
-
-
 def sum_indicators(importances: FloatArray, categories: Categories | None) -> FloatArray:
     """Importances of features, from those of the columns that `make_indicators` makes of them."""
     if categories is None:
         return importances
-    features = [idx for idx, _ in _list_indicators(categories)]
+    features = [idx for idx, _ in list_indicators(categories)]
     totals = np.zeros(len(categories))
     np.add.at(totals, features or [0], importances)
     return totals
-
-
-def _list_indicators(categories: Categories) -> list[tuple[int, int | None]]:
-    """The feature of every column, and the code that it indicates, None for numbers."""
-    return [
-        (idx, code)
-        for idx, labels in enumerate(categories)
-        for code in ([None] if labels is None else range(1, len(labels)))
-    ]

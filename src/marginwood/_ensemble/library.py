@@ -20,13 +20,13 @@ from sklearn.model_selection import GroupKFold
 from marginwood._base import LARGEST_SEED
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._linear.censored import CensoredLinearRegression
+from marginwood._resampling.splitters import N_SPLITS
 from marginwood._support.checks import check_model
 from marginwood._trees.boosting import MARGIN, MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.kernel import KernelIntervalRegressionCV
 from marginwood._tuning.linear import L1IntervalRegressionCV
-from marginwood._tuning.splitters import N_SPLITS
 from marginwood._tuning.tree import MaxMarginIntervalTreeCV
 from marginwood.intervals import FloatArray
 from marginwood.losses import quartile_distance

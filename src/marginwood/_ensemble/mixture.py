@@ -1,6 +1,6 @@
 """Mixtures of distributions: the weights of their members, and what is asked of them.
 
-A *pool* is the weighted mean of some curves. Between the limits of the training rows it is known in
+A *mixture* is the weighted mean of some curves. Between the limits of the training rows it is known in
 steps; what lies beyond is left to those members that reach there.
 """
 
@@ -34,7 +34,7 @@ LEAST_PROBABILITY = 1e-3
 N_STEPS = 30
 # Models of less weight are not worth their time.
 LEAST_WEIGHT = 0.01
-# Between so many limits of the training rows, at most, a pooled curve is straight.
+# Between so many limits of the training rows, at most, a mixed curve is straight.
 MOST_LIMITS = 512
 # Of the range that holds a median: enough for all digits.
 N_HALVINGS = 60
@@ -103,9 +103,9 @@ def measure(distribution: IntervalDistribution, bins: FloatArray) -> FloatArray:
     return np.maximum(curve[:, 1] - curve[:, 0], LEAST_PROBABILITY)
 
 
-def make_steps(pooled: FloatArray, limits: FloatArray) -> IntervalDistribution:
-    """Distributions of the curves that are `pooled` at the limits, one per row."""
-    mass = np.diff(pooled, axis=1, prepend=0.0, append=1.0)
+def make_steps(mixed: FloatArray, limits: FloatArray) -> IntervalDistribution:
+    """Distributions of the curves that are `mixed` at the limits, one per row."""
+    mass = np.diff(mixed, axis=1, prepend=0.0, append=1.0)
     # Between neighbouring numbers, such as the first two limits, lies what is exactly at the
     # second.
     support = name_points(np.column_stack([np.append(-np.inf, limits), np.append(limits, np.inf)]))
@@ -117,21 +117,21 @@ def make_steps(pooled: FloatArray, limits: FloatArray) -> IntervalDistribution:
 
 
 def find_medians(
-    pooled: FloatArray,
+    mixed: FloatArray,
     limits: FloatArray,
     members: Sequence[IntervalDistribution],
     weights: Sequence[float],
 ) -> FloatArray:
-    """Medians of pools; beyond the limits those of the pool's mass there, placed as the members place theirs.
+    """Medians of mixtures; beyond the limits those of the mixture's mass there, placed as the members place theirs.
 
-    The curve of a forest ends at the last limit, that of a linear model goes on: where the pool is
+    The curve of a forest ends at the last limit, that of a linear model goes on: where the mixture is
     at 0.4 there and 0.6 are left, the median is where a sixth of what the linear models have left
     is reached. With no member that goes on it is the last limit.
     """
-    medians = np.clip(make_steps(pooled, limits).median(bound="spread"), limits[1], limits[-1])
-    late = np.flatnonzero(pooled[:, -1] < 0.5)
+    medians = np.clip(make_steps(mixed, limits).median(bound="spread"), limits[1], limits[-1])
+    late = np.flatnonzero(mixed[:, -1] < 0.5)
     if len(late):
-        known = pooled[late, -1]
+        known = mixed[late, -1]
         chosen = [member[late] for member in members]
         start = np.full(len(late), limits[-1])
         stop = np.max([member.quantile(1.0, bound="lower") for member in chosen], axis=0)
@@ -139,12 +139,12 @@ def find_medians(
             chosen, weights, start, np.maximum(start, stop), (0.5 - known) / (1 - known)
         )
         medians[late] = np.where(np.isnan(found), limits[-1], found)
-    early = np.flatnonzero(pooled[:, 0] > 0.5)
+    early = np.flatnonzero(mixed[:, 0] > 0.5)
     if len(early):
         chosen = [member[early] for member in members]
         stop = np.full(len(early), limits[0])
         start = np.min([member.quantile(0.0, bound="upper") for member in chosen], axis=0)
-        found = _find_share(chosen, weights, np.minimum(start, stop), stop, 0.5 / pooled[early, 0])
+        found = _find_share(chosen, weights, np.minimum(start, stop), stop, 0.5 / mixed[early, 0])
         medians[early] = np.where(np.isnan(found) | (found == limits[0]), limits[1], found)
     return medians
 
@@ -158,16 +158,16 @@ def _find_share(
 ) -> FloatArray:
     """Where a share of what members have between two values of each row is reached; NaN if they have nothing."""
 
-    def pool(values: FloatArray) -> FloatArray:
+    def mix(values: FloatArray) -> FloatArray:
         curves = [member.cdf(values[:, np.newaxis])[:, 0] for member in members]
         return np.asarray(weights) @ np.array(curves)
 
-    least, most = pool(start), pool(stop)
+    least, most = mix(start), mix(stop)
     wanted = least + share * (most - least)
     low, high = start.copy(), stop.copy()
     for _ in range(N_HALVINGS):
         middle = low + (high - low) / 2
-        is_before = pool(middle) < wanted
+        is_before = mix(middle) < wanted
         low = np.where(is_before, middle, low)
         high = np.where(is_before, high, middle)
     return np.where(most > least, high, np.nan)

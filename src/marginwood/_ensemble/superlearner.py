@@ -7,44 +7,27 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import (
-    LARGEST_SEED,
-    IntervalRegressorMixin,
-    Rows,
-    all_or_nothing,
-    check_outer_features,
-    check_rows,
-)
+from marginwood._base import LARGEST_SEED, all_or_nothing, check_outer_features
 from marginwood._baselines.dummy import IntervalDummyRegressor
-from marginwood._categories import find_categories
-from marginwood._ensemble.checkpoint import Checkpoint, Piece, as_plain, describe
-from marginwood._ensemble.finite import FiniteMixin, sum_indicators
+from marginwood._ensemble.checkpoint import Checkpoint, as_plain
+from marginwood._ensemble.finite import sum_indicators
 from marginwood._ensemble.leaderboard import Leaderboard
 from marginwood._ensemble.library import auto_models, check_models
-from marginwood._ensemble.members import (
-    Finished,
-    Member,
-    Training,
-    make_members,
-    run_pieces,
-    takes_finite_only,
-)
+from marginwood._ensemble.members import Finished, Member, MixtureMixin, Piece, list_pieces
 from marginwood._ensemble.weights import score_known, select_weights
+from marginwood._resampling.folds import Fold, make_folds
+from marginwood._resampling.journal import describe, digest
+from marginwood._resampling.run import run
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
-from marginwood._support.progress import progress_bar
-from marginwood._support.threads import run_in_threads
-from marginwood._tuning.journal import digest
-from marginwood._tuning.selection import split_rows
-from marginwood.intervals import FloatArray, IntArray
+from marginwood.intervals import FloatArray
 from marginwood.metrics import get_scorer
 
 __all__ = ["IntervalSuperLearner"]
@@ -53,7 +36,7 @@ AUTO = "auto"
 clock = time.monotonic
 
 
-class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
+class IntervalSuperLearner(MixtureMixin, BaseEstimator):
     """A weighted mean of different models, for good predictions without choosing or tuning one.
 
     Every model predicts rows that it has not seen: a forest by the trees that did not draw them,
@@ -145,9 +128,6 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
     True
     """
 
-    weights_: dict[str, float]
-    estimators_: dict[str, Any]
-
     def __init__(
         self,
         models: Any = AUTO,
@@ -194,18 +174,13 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         ends = clock() + self._check_limit()
         scorer = get_scorer(self.scoring)
         seed = self._make_seed()
-        X = check_outer_features(self, X, reset=True)
-        rows = check_rows(X, y, sample_weight)
-        self.categories_ = find_categories(X, "from_dtype")
-        splits = self._split(rows, groups)
-        members = self._make_members(rows, splits, groups, seed)
-        self._learn_finite(rows, [member.name for member in members if member.takes_finite_only])
-        finite = self._as_finite(rows.X) if self._takes_finite else None
-        training = Training(rows, splits, groups, finite, weighted=sample_weight is not None)
-        with self._open_checkpoint(training, members, seed) as checkpoint:
-            finished = self._run(members, training, checkpoint, lambda: ends - clock())
-        models, unseen = self._collect(members, training, finished)
-        self._weigh(models, unseen, training, scorer, seed)
+        rows = self._check_rows(X, y, sample_weight)
+        folds = make_folds(rows, self.cv, groups, weighted=sample_weight is not None)
+        members = self._make_members(self._choose_models(folds), folds, np.random.RandomState(seed))
+        with self._open_checkpoint(folds, members, seed) as checkpoint:
+            finished = self._run(members, checkpoint, lambda: ends - clock())
+        models, unseen = self._collect(members, finished)
+        self._weigh(models, unseen, folds[0], scorer, seed)
         return self
 
     def _check_limit(self) -> float:
@@ -221,33 +196,23 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
             )
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
-    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
-        """The folds; only informative rows are trained on: others would count in shares of rows."""
-        splits = split_rows(rows, self.cv, groups)
-        return [
-            (train[np.isfinite(rows.intervals[train]).any(axis=1)], test) for train, test in splits
-        ]
+    def _choose_models(self, folds: list[Fold]) -> list[tuple[str, Any]]:
+        """The models of the user, or the library for the smallest training fold."""
+        if not (isinstance(self.models, str) and self.models == AUTO):
+            return check_models(self.models)
+        rows = folds[0].rows
+        trains = [fold.train[rows.is_informative[fold.train]] for fold in folds]
+        n_groups = None
+        if folds[0].groups is not None:
+            n_groups = min(len(np.unique(np.asarray(folds[0].groups)[train])) for train in trains)
+        n_rows = min(map(len, trains))
+        return auto_models(rows.informative().intervals, rows.X.shape[1], n_rows, n_groups)
 
-    def _make_members(
-        self, rows: Rows, splits: list[tuple[IntArray, IntArray]], groups: Any, seed: int
-    ) -> list[Member]:
-        if isinstance(self.models, str) and self.models == AUTO:
-            n_rows = min(len(train) for train, _ in splits)
-            n_groups = None
-            if groups is not None:
-                n_groups = min(len(np.unique(np.asarray(groups)[train])) for train, _ in splits)
-            models = auto_models(rows.informative().intervals, rows.X.shape[1], n_rows, n_groups)
-        else:
-            models = check_models(self.models)
-        return make_members(
-            models, np.random.RandomState(seed), self.categories_, cv=self.cv, groups=groups
-        )
-
-    def _open_checkpoint(self, training: Training, members: list[Member], seed: int) -> Any:
+    def _open_checkpoint(self, folds: list[Fold], members: list[Member], seed: int) -> Any:
         """The checkpoint, with all that the pieces depend on in the header of its journal; nothing without one."""
         if self.checkpoint is None:
             return nullcontext()
-        X, intervals, weight = training.rows
+        X, intervals, weight = folds[0].rows
         header: dict[str, Any] = {"estimator": type(self).__name__}
         header |= {
             "X": digest(as_plain(X)),
@@ -256,55 +221,57 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         }
         if self.categories_ is not None:
             header["categories"] = self.categories_
-        header["cv"] = digest(*(part for split in training.splits for part in split))
+        header["cv"] = digest(*(part for fold in folds for part in (fold.train, fold.unseen)))
         header["random_state"] = seed
         header["models"] = {member.name: describe(member.estimator) for member in members}
-        return Checkpoint(self.checkpoint, header)
+        return Checkpoint(self.checkpoint, header, members)
 
     def _run(
         self,
         members: list[Member],
-        training: Training,
         checkpoint: Checkpoint | None,
         time_left: Callable[[], float],
     ) -> dict[Piece, Finished]:
         """Fit all pieces that there is time for; the best constant is always fitted."""
-        pieces = [
-            Piece(number, fold)
-            for number, member in enumerate(members)
-            for fold in range(training.n_pieces(member))
-        ]
-        certain = [
-            piece
-            for piece in pieces
-            if isinstance(members[piece.member].estimator, IntervalDummyRegressor)
-        ]
-        others = [piece for piece in pieces if piece not in certain]
-        with progress_bar("models x folds", len(pieces), verbose=self.verbose) as advance:
-            run = partial(
-                run_pieces, members, training, checkpoint, n_jobs=self.n_jobs, advance=advance
-            )
-            finished = run(certain) | run(others, time_left=time_left)
-        if checkpoint is not None:
-            for name, reason in checkpoint.unsaved.items():
-                warn(
-                    f"checkpoint: the model {name!r} is not kept and would be trained again. {reason}"
-                )
+
+        def fit(piece: Piece) -> Finished:
+            member = members[piece.member]
+            start = time.perf_counter()
+            try:
+                model = member.fit(piece.fold)
+                prediction = member.predict_unseen(piece.fold, model)
+            except Exception as error:
+                error.add_note(f"This happened while the model {member.name!r} was trained.")
+                raise
+            return Finished(model, prediction, time.perf_counter() - start)
+
+        pieces = list_pieces(members)
+        finished = run(
+            fit,
+            pieces,
+            label="models x folds",
+            keeper=checkpoint,
+            certain=[piece for piece in pieces if _is_constant(members[piece.member])],
+            time_left=time_left,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        for name, reason in checkpoint.unsaved.items() if checkpoint else ():
+            warn(f"checkpoint: the model {name!r} is not kept and would be trained again. {reason}")
         return finished
 
     def _collect(
-        self, members: list[Member], training: Training, finished: dict[Piece, Finished]
+        self, members: list[Member], finished: dict[Piece, Finished]
     ) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         """The models whose pieces are all finished, and their predictions of rows that they have not seen."""
         self._seconds: dict[str, float] = {}
         models: dict[str, Any] = {}
         unseen: dict[str, FloatArray] = {}
         for number, member in enumerate(members):
-            found = [finished.get(Piece(number, fold)) for fold in range(training.n_pieces(member))]
-            folds = [fold for fold in found if fold is not None]
-            self._seconds[member.name] = float(sum(fold.seconds for fold in folds))
-            if len(folds) == len(found):
-                models[member.name], unseen[member.name] = training.combine(member, folds, self.cv)
+            found = [result for piece, result in finished.items() if piece.member == number]
+            self._seconds[member.name] = float(sum(result.seconds for result in found))
+            if len(found) == len(member.folds):
+                models[member.name], unseen[member.name] = member.combine(found, self.cv)
         if not models:
             raise ValueError(
                 f"time_limit: no model was finished in {self.time_limit} seconds. Allow more, or add an "
@@ -322,14 +289,14 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         self,
         models: dict[str, Any],
         unseen: dict[str, FloatArray],
-        training: Training,
+        fold: Fold,
         scorer: Any,
         seed: int,
     ) -> None:
-        """Choose the weights, and keep the models that have any."""
-        weighted = training.weighted
+        """Choose the weights, and keep the models that have any; of the fold count rows and weights alone."""
+        weighted = fold.weighted
         predictions = np.array(list(unseen.values()))
-        is_known = np.isfinite(predictions).all(axis=0) & training.is_informative
+        is_known = np.isfinite(predictions).all(axis=0) & fold.rows.is_informative
         if not is_known.any():
             poor = [
                 name for name, prediction in unseen.items() if not np.isfinite(prediction).any()
@@ -338,7 +305,7 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
                 "models: no informative row has a finite prediction of every model that has not seen it"
                 + (f"; {', '.join(map(repr, poor))} gave none." if poor else ".")
             )
-        rows = training.rows.take(is_known)
+        rows = fold.rows.take(is_known)
         predictions = predictions[:, is_known]
         weights = select_weights(self, rows, predictions, scorer, weighted=weighted, seed=seed)
         self.weights_ = dict(zip(models, weights.tolist(), strict=True))
@@ -379,13 +346,11 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
         """
         check_is_fitted(self)
         X = check_outer_features(self, X)
-        is_finite = {name: name in self._takes_finite for name in self.estimators_}
-        finite = self._as_finite(X) if any(is_finite.values()) else None
 
         def predict(name: str) -> FloatArray:
-            return self.estimators_[name].predict(finite if is_finite[name] else X)
+            return self.estimators_[name].predict(self._features(name, X))
 
-        return self._mix(dict(run_in_threads(predict, list(self.estimators_), self.n_jobs)))
+        return self._mix(run(predict, list(self.estimators_), n_jobs=self.n_jobs))
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -418,10 +383,6 @@ class IntervalSuperLearner(FiniteMixin, MetaEstimatorMixin, IntervalRegressorMix
             names, scores[order], weights, np.array([self._seconds[name] for name in names])
         )
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        models = [] if isinstance(self.models, str) else check_models(self.models)
-        tags.input_tags.allow_nan = all(
-            takes_finite_only(model) or get_tags(model).input_tags.allow_nan for _, model in models
-        )
-        return tags
+
+def _is_constant(member: Member) -> bool:
+    return isinstance(member.estimator, IntervalDummyRegressor)

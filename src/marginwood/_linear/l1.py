@@ -264,6 +264,12 @@ def check_finite_features(
 ) -> Any:
     """X as a float64 array, or as a sparse matrix by rows, of finite numbers."""
     X = check_features(estimator, X, reset=reset, accept_sparse=accept_sparse)
+    refuse_infinite(X)
+    return X
+
+
+def refuse_infinite(X: Any) -> None:
+    """Raise unless all features are finite numbers."""
     advice = (
         "A linear model needs finite features: impute them (sklearn.impute.SimpleImputer), drop these columns, or "
         "use MaxMarginIntervalTree, which takes both."
@@ -279,7 +285,6 @@ def check_finite_features(
         raise ValueError(
             f"X: NaN or infinity among the entries of a sparse matrix (first: {where}). {advice}"
         )
-    return X
 
 
 def make_task(data: Rows, margin: float) -> _Task:

@@ -20,7 +20,7 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._categories import count_categories
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._support.checks import (
     check_choice,
     check_count,
@@ -40,6 +40,7 @@ from marginwood._validation import (
     check_early_stopping,
     check_validation,
     hold_out,
+    stop_early,
 )
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import Loss, quartile_distance
@@ -249,6 +250,19 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         MaxMarginIntervalBoosting
             The fitted model.
         """
+        self._fit_stages(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        return stop_early(self)
+
+    def _fit_stages(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_val: Any,
+        y_val: Any,
+        sample_weight_val: Any,
+    ) -> None:
+        """Grow stages until validation says stop, and keep all of them."""
         self._rules()
         is_resumed = self.warm_start and hasattr(self, "estimators_")
         X = check_features(self, X, reset=not is_resumed)
@@ -268,15 +282,17 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         with make_team(self.n_jobs, training.X) as team:
             rows = SortedRows(training, count_categories(self.categories_), team=team)
             trees, train_score, validation_score = self._boost(rows, validation, kept, seed)
-        if validation is not None and self.n_iter_no_change is not None:
-            del trees[np.argmin(validation_score) + 1 :]
         self.estimators_ = trees
         self._seed = seed
         self._n_rows = len(X)
         self.train_score_ = np.array(train_score)
         self.validation_score_ = np.array(validation_score)
         self.n_estimators_ = len(trees)
-        return self
+
+    def _keep_stages(self, n_stages: int) -> None:
+        """Forget the stages after the first ones."""
+        self.estimators_ = self.estimators_[:n_stages]
+        self.n_estimators_ = len(self.estimators_)
 
     def _start(self, training: Rows) -> None:
         """Find the margin and the first prediction."""

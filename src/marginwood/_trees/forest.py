@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable
+from functools import partial
 from itertools import starmap
 from typing import Any
 
@@ -31,7 +32,7 @@ from marginwood._base import (
     own_d2,
 )
 from marginwood._categories import count_categories
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
@@ -44,6 +45,7 @@ from marginwood._trees.rules import UNBOUNDED, Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
+from marginwood.distributions._known import KnownRows
 from marginwood.distributions._weighted import concatenate, sort_rows, weighted_turnbull
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import Loss
@@ -399,15 +401,18 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         shares = LeafWeights(
             np.array(self._leaves), weights, [tree.tree_.node_count for tree in self.estimators_]
         )
+        weigh = partial(shares.at, leaves, drawn)
         training = sort_rows(self._intervals)
+        queries = np.arange(len(leaves))
 
-        def answer(block: slice) -> IntervalDistribution:
-            entries = shares.at(leaves[block], None if drawn is None else drawn[:, block].T)
-            return weighted_turnbull(training, *entries)
+        def answer(block: IntArray) -> IntervalDistribution:
+            return weighted_turnbull(training, *weigh(block))
 
-        blocks = [slice(start, start + QUERIES) for start in range(0, len(leaves), QUERIES)]
+        blocks = [queries[start : start + QUERIES] for start in range(0, len(leaves), QUERIES)]
         run = Parallel(n_jobs=count_threads(self.n_jobs, len(blocks)), require="sharedmem")
-        return concatenate(run(delayed(answer)(block) for block in blocks))
+        found = concatenate(run(delayed(answer)(block) for block in blocks))
+        found._known = KnownRows(self._intervals, weigh, queries)
+        return found
 
     def apply(self, X: Any) -> IntArray:
         """Find the leaf of every row in every tree.

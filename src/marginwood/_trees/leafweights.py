@@ -6,22 +6,15 @@ that the query falls into; trees that did not draw it, and leaves that it is not
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from marginwood.distributions._known import Entries
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
-__all__ = ["Entries", "LeafWeights"]
-
-
-class Entries(NamedTuple):
-    """Query i weighs the rows from ``offsets[i]`` to ``offsets[i + 1]``."""
-
-    offsets: IntArray
-    rows: IntArray
-    weights: FloatArray
+__all__ = ["LeafWeights"]
 
 
 class LeafWeights:
@@ -55,12 +48,16 @@ class LeafWeights:
         self._starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
         self._first_node = np.cumsum([0, *n_nodes[:-1]])
 
-    def at(self, leaves: npt.NDArray[Any], absent: BoolArray | None = None) -> Entries:
-        """The weights at queries with these leaves, of shape (n_queries, n_trees), without absent trees."""
+    def at(self, leaves: npt.NDArray[Any], drawn: BoolArray | None, queries: IntArray) -> Entries:
+        """The weights at some of the queries with these leaves, of shape (n_queries, n_trees).
+
+        With `drawn`, of shape (n_trees, n_queries), only those of the trees that did not draw them.
+        """
+        leaves = leaves[queries]
         nodes = leaves + self._first_node
         counts = self._starts[nodes + 1] - self._starts[nodes]
-        if absent is not None:
-            counts = np.where(absent, 0, counts)
+        if drawn is not None:
+            counts = np.where(drawn[:, queries].T, 0, counts)
         ends = np.cumsum(counts.ravel())
         # The entries of a query's leaf are neighbours here, too: entry k of the answer is place k
         # plus a shift.

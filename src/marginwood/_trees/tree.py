@@ -16,7 +16,7 @@ from marginwood._base import (
     copy_feature_names,
 )
 from marginwood._categories import count_categories
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._trees.growing import SortedRows, grow, grow_unpruned, make_team
 from marginwood._trees.pruning import PrunableMixin, SubtreePath
 from marginwood._trees.rules import Rules

@@ -26,16 +26,17 @@ from marginwood._base import (
     copy_feature_names,
 )
 from marginwood._categories import Encoded
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
+from marginwood._resampling.folds import split_rows
+from marginwood._resampling.journal import Journal, digest
 from marginwood._support.checks import check_choice, is_integer
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.journal import Journal, digest
 from marginwood._tuning.margins import check_margins
 from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
-from marginwood._tuning.selection import SELECTIONS, select, split_rows
+from marginwood._tuning.selection import SELECTIONS, select
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import LOSSES, refuse_vanishing_squares
 from marginwood.metrics._scorers import average_loss_of, get_scorer, scorer_for

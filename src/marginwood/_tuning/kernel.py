@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils import Tags
 
 from marginwood._base import Rows
-from marginwood._linear.kernel import KernelIntervalRegression, check_alpha
 from marginwood._linear.l1 import check_finite_features
+from marginwood._smooth.gaussian import KernelIntervalRegression, check_alpha
 from marginwood._support.checks import (
     check_choice,
     check_each,

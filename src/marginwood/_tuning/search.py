@@ -17,10 +17,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from marginwood._base import Rows
+from marginwood._resampling.journal import Journal
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.pruning import geometric_means, subtree_at
-from marginwood._tuning.journal import Journal
 from marginwood._tuning.selection import spread
 from marginwood.intervals import FloatArray, IntArray
 

@@ -1,56 +1,14 @@
-"""Folds of checked rows, and which of the candidates that they scored is chosen."""
+"""Which of the candidates that were scored on folds is chosen."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from sklearn.model_selection import GroupKFold
 
-from marginwood._base import Rows
-from marginwood._support.checks import check_count, is_integer
-from marginwood._tuning.splitters import N_SPLITS, make_splitter
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 SELECTIONS = ("min", "1se")
 # Mean scores that differ by less, relatively, differ by rounding: they are tied.
 SCORE_TOLERANCE = 1e-10
-
-
-def _with_groups(cv: Any, groups: Any) -> Any:
-    """The folds that `cv` means: with groups, a number of folds that keep each of them together."""
-    if groups is None or not (cv is None or is_integer(cv)):
-        return cv
-    n_splits = N_SPLITS if cv is None else check_count("cv", cv, 2)
-    n_groups = len(np.unique(groups))
-    if n_groups < n_splits:
-        raise ValueError(
-            f"cv: expected at most {n_groups} folds, the number of groups, got {n_splits}."
-        )
-    return GroupKFold(n_splits)
-
-
-def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArray]]:
-    """Numbers of the rows to train on and to test on, of positive weight, for each fold.
-
-    Groups stay together if `cv` is a number of folds; a splitter may do what it likes with them.
-    """
-    splits = []
-    for number, split in enumerate(
-        make_splitter(_with_groups(cv, groups)).split(rows.X, rows.intervals, groups)
-    ):
-        train, test = (np.arange(len(rows.intervals))[part] for part in split)
-        train, test = train[rows.weight[train] > 0], test[rows.weight[test] > 0]
-        if not np.isfinite(rows.intervals[train]).any():
-            raise ValueError(
-                f"cv: no training row of fold {number} has a finite limit and a positive weight."
-            )
-        if len(test) == 0:
-            raise ValueError(f"cv: no test row of fold {number} has a positive weight.")
-        splits.append((train, test))
-    if not splits:
-        raise ValueError(f"cv: expected at least one fold, got none from {cv!r}.")
-    return splits
 
 
 def good_enough(

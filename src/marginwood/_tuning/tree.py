@@ -12,13 +12,13 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import Rows
+from marginwood._resampling.folds import split_rows
+from marginwood._resampling.splitters import RepeatedCensoringStratifiedKFold
 from marginwood._support.checks import check_each, check_not_negative, check_share
 from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.estimator import SearchCV
 from marginwood._tuning.search import Point
-from marginwood._tuning.selection import split_rows
-from marginwood._tuning.splitters import RepeatedCensoringStratifiedKFold
 from marginwood._tuning.teacher import fit_with_unseen, teach
 from marginwood.intervals import IntArray
 

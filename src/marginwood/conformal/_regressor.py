@@ -18,15 +18,15 @@ from marginwood._base import (
     check_outer_features,
     check_rows,
 )
-from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor, fit_fold
+from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._ensemble.transformed import bring_back, bring_ranges_back
+from marginwood._resampling.folds import make_folds
+from marginwood._resampling.run import run
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_count, is_integer
 from marginwood._support.notices import warn
-from marginwood._support.threads import run_in_threads
 from marginwood._trees.bagging import Draw
 from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._tuning.selection import split_rows
 from marginwood.conformal._distances import (
     MODES,
     check_level,
@@ -49,7 +49,6 @@ from marginwood.intervals import BoolArray, FloatArray
 __all__ = ["ConformalIntervalRegressor"]
 
 METHODS = ("split", "cv", "oob", "prefit")
-NO_ROWS = np.empty(0, np.int64)
 
 
 class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator):
@@ -220,23 +219,12 @@ class ConformalIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, Bas
         if self.method == "oob":
             return self._fit_forest(rows, weighted=sample_weight is not None)
         estimator, cv = self._find_folds()
-        splits = split_rows(rows, cv, groups)
-        models: list[Any] = [None] * len(splits)
-
-        def train(fold: int) -> Any:
-            # No rows to stop early on: a model that has seen labels of its fold would make them
-            # look too close.
-            weighted = sample_weight is not None
-            return fit_fold(
-                estimator, rows, splits[fold][0], NO_ROWS, weighted=weighted, groups=groups
-            )
-
-        for fold, model in run_in_threads(train, range(len(splits)), self.n_jobs):
-            models[fold] = model
-        held_out = np.zeros((len(splits), len(rows.intervals)), np.bool_)
-        for fold, (_, test) in enumerate(splits):
-            held_out[fold, test] = True
-        return self._calibrate(models, rows, held_out)
+        folds = make_folds(rows, cv, groups, weighted=sample_weight is not None)
+        models = run(lambda fold: fold.fit(estimator), folds, n_jobs=self.n_jobs)
+        held_out = np.zeros((len(folds), len(rows.intervals)), np.bool_)
+        for number, fold in enumerate(folds):
+            held_out[number, fold.unseen] = True
+        return self._calibrate(list(models.values()), rows, held_out)
 
     @all_or_nothing
     def conformalize(self, X: Any, y: Any) -> ConformalIntervalRegressor:

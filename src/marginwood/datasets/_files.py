@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from marginwood._support.arrays import as_numbers, raise_first
-from marginwood._support.cells import BOOLEANS, MISSING
+from marginwood._support.notation import BOOLEANS, MISSING
 from marginwood.intervals import FloatArray, IntArray, check_intervals, make_intervals
 
 __all__ = ["load_folder", "load_npz"]

@@ -8,19 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from marginwood._support.arrays import as_numbers, raise_first
-from marginwood._support.checks import check_choice
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["check_bound", "check_offsets", "check_range", "check_steps"]
+__all__ = ["check_offsets", "check_range", "check_steps"]
 
 # How far the masses of one distribution may be from adding up to 1.
 LARGEST_EXCESS = 1e-6
-
-
-def check_bound(bound: str, accepted: dict[str, int]) -> int:
-    """Return the code of a bound, or raise."""
-    check_choice("bound", bound, accepted)
-    return accepted[bound]
 
 
 def check_range(within: Any) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,15 @@ from marginwood._ends import half_open, name_points
 from marginwood._mistakes import warn_of_events
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
+from marginwood.distributions._known import Entries, KnownRows
 from marginwood.distributions._steps import IntervalDistribution
-from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
+from marginwood.intervals import (
+    FloatArray,
+    IntArray,
+    check_informative,
+    check_intervals,
+    check_sample_weight,
+)
 
 __all__ = ["Turnbull", "turnbull"]
 
@@ -91,7 +99,9 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     weight = check_sample_weight(sample_weight, len(intervals))
     check_informative(intervals, weight)
     warn_of_events(intervals)
-    intervals, weight = _leave_out(intervals, weight)
+    every = np.ones(len(intervals)) if weight is None else weight
+    known = KnownRows(intervals, partial(_weigh_all, every), np.zeros(1, np.int64))
+    intervals, weight = _leave_out(intervals, every)
     total = float(weight.sum())
     support, ranges = make_problem(intervals, weight / total)
     scratch = make_scratch(len(ranges.first), len(support))
@@ -105,18 +115,21 @@ def turnbull(y: Any, sample_weight: Any = None, tol: float = 1e-3) -> Turnbull:
     result = Turnbull._of(support[has_mass], mass[has_mass])
     result.log_likelihood = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     result.gap = total * gap
+    result._known = known
     return result
 
 
-def _leave_out(intervals: FloatArray, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _weigh_all(weight: FloatArray, _: IntArray) -> Entries:
+    """The rows of the one query that there is."""
+    rows = np.flatnonzero(weight)
+    return Entries(np.array([0, len(rows)]), rows, weight[rows])
+
+
+def _leave_out(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The informative rows, and their weights."""
     counted = np.isfinite(intervals).any(axis=1)
-    if weight is not None:
-        counted &= weight > LEAST_SHARE * weight[counted].sum()
-    if not counted.all():
-        intervals = intervals[counted]
-        weight = None if weight is None else weight[counted]
-    return intervals, np.ones(len(intervals)) if weight is None else weight
+    counted &= weight > LEAST_SHARE * weight[counted].sum()
+    return intervals[counted], weight[counted]
 
 
 def make_problem(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, cells.Ranges]:

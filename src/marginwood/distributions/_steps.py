@@ -8,34 +8,34 @@ spread evenly.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from marginwood._core import curves
-from marginwood._ends import as_written, read_sides
+from marginwood._ends import read_sides
 from marginwood._support.arrays import as_numbers, raise_first
-from marginwood._support.checks import is_integer
-from marginwood.distributions._checks import check_bound, check_offsets, check_range, check_steps
-from marginwood.intervals import FloatArray, IntArray, check_intervals
+from marginwood._support.checks import check_count, is_integer
+from marginwood.distributions._checks import check_offsets, check_steps
+from marginwood.distributions._draws import condition, draw, find_tails
+from marginwood.distributions._known import KnownRows
+from marginwood.distributions._questions import Questions
+from marginwood.intervals import FloatArray, IntArray, check_intervals, make_intervals
 
 __all__ = ["IntervalDistribution"]
 
-Bound: TypeAlias = Literal["spread", "lower", "upper"]
-Bounds: TypeAlias = Literal["both", "spread", "lower", "upper"]
 
-_CODES = {"lower": curves.LOWER, "spread": curves.SPREAD, "upper": curves.UPPER}
-_OPPOSITE: dict[str, Any] = {"lower": "upper", "spread": "spread", "upper": "lower"}
-
-
-class IntervalDistribution:
+class IntervalDistribution(Questions):
     """A step distribution, or one for each of n rows.
 
     A mass lies somewhere inside its support interval, and where is not known. `bound` says what to
     do about it, in all methods: ``"lower"`` and ``"upper"`` give the least and the greatest answer
     that is possible, ``"spread"`` the one of masses that are spread evenly over their support
     intervals. The mass of an unbounded support interval counts as infinitely far away when it is
-    spread.
+    spread. ``"certain"`` gives the two answers between which every distribution lies that puts the
+    values of the training rows inside their intervals: what `turnbull` and forests return knows
+    these rows.
 
     Parameters
     ----------
@@ -68,6 +68,11 @@ class IntervalDistribution:
     >>> pair.sf([1, 2, 3]).tolist()
     [[0.5, 0.0, 0.0], [1.0, 1.0, 1.0]]
     """
+
+    # What is known of the rows behind the masses, if anything is.
+    _known: KnownRows | None = None
+    # Of a distribution that is conditioned: the scales of its tails before that.
+    _tails: FloatArray | None = None
 
     def __init__(self, support: Any, mass: Any, offsets: Any = None) -> None:
         ends = check_intervals(support, name="support")
@@ -149,6 +154,10 @@ class IntervalDistribution:
         taken._mass = self._mass
         taken._steps = steps._replace(start=steps.start[rows], stop=steps.stop[rows], shift=moved)
         taken._is_single = is_single
+        if self._known is not None and not moved.any():
+            taken._known = self._known._replace(queries=self._known.queries[rows])
+        if self._tails is not None:
+            taken._tails = self._tails[rows]
         return taken
 
     def _mapped(self, function: Callable[[FloatArray], FloatArray]) -> IntervalDistribution:
@@ -161,9 +170,25 @@ class IntervalDistribution:
         # What lies beyond the largest number has an end there, and none above.
         lower = np.minimum(function(steps.lower[place] + shift), np.finfo(np.float64).max)
         support = np.column_stack([lower, function(steps.upper[place] + shift)])
-        return IntervalDistribution._of(
+        made = IntervalDistribution._of(
             support, self._mass[place], None if self._is_single else offsets
         )
+        if self._known is not None:
+            made._known = self._known._replace(intervals=function(self._known.intervals))
+        return made
+
+    def _extremes(self) -> tuple[IntervalDistribution, IntervalDistribution]:
+        if self._known is None:
+            raise ValueError(
+                "bound: 'certain' asks the rows behind a distribution, which are known of those of turnbull, of "
+                "MaxMarginIntervalForest, and of a TransformedIntervalRegressor around one; not of this one."
+            )
+        _, rows = np.unique(self._known.queries, return_inverse=True)
+        least, most = (
+            IntervalDistribution._of(*pooled)._with_rows(rows, is_single=self._is_single)
+            for pooled in self._known.extremes()
+        )
+        return least, most
 
     def shifted(self, by: Any) -> IntervalDistribution:
         """Move the distribution, or each row of it.
@@ -199,223 +224,81 @@ class IntervalDistribution:
         )
         return self._with_rows(rows, is_single=self._is_single and shift.ndim == 0, shift=shift)
 
-    def cdf(self, t: Any, *, bound: Bound = "spread") -> FloatArray:
-        """Probability of at most t.
+    def given(self, lower: Any, upper: Any) -> IntervalDistribution:
+        """Condition on what is known of each row.
+
+        A support interval that crosses an end keeps the share of its mass that lies inside, as if
+        it were spread evenly; one that is unbounded has its mass infinitely far away.
 
         Parameters
         ----------
-        t : number, array-like of shape (m,) or (n, m)
-            Where. With n rows: one number or m numbers for all of them, or m for each. A single
-            distribution takes any shape.
-        bound : {"spread", "lower", "upper"}, default="spread"
-            Masses spread over their support intervals, or the lower or upper curve.
+        lower, upper : number, array-like of shape (n,) or None
+            The value is known to be greater than `lower` and at most `upper`: ``given(5, inf)``, or
+            ``given(5, None)``, is about what comes after 5. Two equal ends are that value, whatever
+            the distribution says of it. Arrays make n rows of a single distribution.
 
         Returns
         -------
-        ndarray
-            Of the shape of `t`; with n rows of shape (n,) or (n, m).
-
-        Examples
-        --------
-        >>> from marginwood.distributions import turnbull
-        >>> estimate = turnbull([(0, 2), (1, 3), (5, 6), (5, float("inf"))])
-        >>> estimate.cdf([1.5, 4.0]).tolist()
-        [0.25, 0.5]
-        >>> estimate.cdf([1.5, 4.0], bound="upper").tolist()
-        [0.5, 0.5]
-        """
-        return self._ask(curves.cumulate, t, "t", bound)
-
-    def sf(self, t: Any, *, bound: Bound = "spread") -> FloatArray:
-        """Probability of more than t: the survival function.
-
-        Parameters
-        ----------
-        t : number, array-like of shape (m,) or (n, m)
-            Where, as in :meth:`cdf`.
-        bound : {"spread", "lower", "upper"}, default="spread"
-            Masses spread over their support intervals, or the lower or upper curve.
-
-        Returns
-        -------
-        ndarray
-            Of the shape of `t`; with n rows of shape (n,) or (n, m).
-
-        Examples
-        --------
-        >>> from marginwood import from_events
-        >>> from marginwood.distributions import turnbull
-        >>> turnbull(from_events([1, 2, 3, 4], [1, 0, 1, 0])).sf([1, 2, 3]).tolist()
-        [0.75, 0.75, 0.375]
-        """
-        check_bound(bound, _CODES)
-        return 1.0 - self.cdf(t, bound=_OPPOSITE[bound])
-
-    def probability(self, y: Any, *, bound: Bound = "spread") -> FloatArray:
-        """Probability of intervals.
-
-        An interval counts with its upper end and without its lower one, so that those of touching
-        brackets add up to 1. Other sides are those of `make_intervals` and its `closed`.
-
-        Parameters
-        ----------
-        y : array-like
-            Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts, one
-            for each row. A single distribution takes any number of them.
-        bound : {"spread", "lower", "upper"}, default="spread"
-            Masses spread over their support intervals, or the least or greatest probability.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            One for each interval.
+        IntervalDistribution
+            One row for each row of the distribution or of the ends; a single distribution if both
+            are single.
 
         Examples
         --------
         >>> from marginwood.distributions import IntervalDistribution
-        >>> IntervalDistribution([(1, 1), (2, 6)], [0.25, 0.75]).probability([(0, 1), (3, 5)]).tolist()
-        [0.25, 0.375]
+        >>> life = IntervalDistribution([(0, 10), (10, 20)], [0.5, 0.5])
+        >>> life.given(5, float("inf")).sf([5, 10, 20]).round(3).tolist()
+        [1.0, 0.667, 0.0]
         """
-        intervals = check_intervals(y)
-        if not self._is_single and len(intervals) != len(self):
+        intervals = make_intervals(lower, upper, nan="raise")
+        n_rows = len(self._steps.start)
+        if not self._is_single and len(intervals) == 1:
+            intervals = np.repeat(intervals, n_rows, axis=0)
+        if not self._is_single and len(intervals) != n_rows:
             raise ValueError(
-                f"y: expected one interval for each of {len(self)} rows, got {len(intervals)}."
+                f"lower, upper: expected numbers or one for each of {n_rows} rows, got {len(intervals)}."
             )
-        table = intervals[np.newaxis] if self._is_single else intervals[:, np.newaxis]
-        answer = np.empty(table.shape[:2])
-        curves.measure(self._steps, table, check_bound(bound, _CODES), answer)
-        return answer.ravel()
+        rows = np.zeros(len(intervals), np.int64) if self._is_single else np.arange(n_rows)
+        support, mass, offsets = condition(self._steps, self._mass, rows, intervals)
+        is_single = self._is_single and np.ndim(lower) == np.ndim(upper) == 0
+        made = IntervalDistribution._of(support, mass, None if is_single else offsets)
+        tails = find_tails(self._steps, self._mass) if self._tails is None else self._tails
+        made._tails = tails[rows]
+        return made
 
-    def quantile(self, q: Any, *, bound: Bounds = "both") -> FloatArray:
-        """The least value that a share q of the distribution does not exceed.
+    def sample(self, n: int, *, random_state: Any = None) -> FloatArray:
+        """Draw values.
 
-        Parameters
-        ----------
-        q : number, array-like of shape (m,) or (n, m)
-            Shares from 0 to 1. With n rows: one share or m shares for all of them, or m for each.
-        bound : {"both", "spread", "lower", "upper"}, default="both"
-            An interval that holds the quantile for certain, or the quantile of masses that are
-            spread over their support intervals, or one end of the interval.
-
-        Returns
-        -------
-        ndarray
-            Shape of `q`, with n rows (n,) or (n, m); and 2 at the end for both bounds, which are
-            equal where the quantile is determined. Infinite in the mass of unbounded support
-            intervals.
-
-        Examples
-        --------
-        >>> from marginwood import from_events
-        >>> from marginwood.distributions import turnbull
-        >>> turnbull(from_events([1, 2, 3, 4], [1, 0, 1, 0])).quantile([0.1, 0.25, 0.9]).tolist()
-        [[1.0, 1.0], [1.0, 3.0], [4.0, inf]]
-        """
-        levels = as_numbers(q, "q")
-        outside = ~((levels >= 0) & (levels <= 1))
-        if outside.any():
-            raise ValueError(f"q: expected shares from 0 to 1, got {levels[outside].flat[0]}.")
-        check_bound(bound, {"both": 0, **_CODES})
-        if bound == "both":
-            ends = [self._ask(_invert, levels, "q", end) for end in ("lower", "upper")]
-            return np.stack(ends, axis=-1)
-        return self._ask(_invert, levels, "q", bound)
-
-    def median(self, *, bound: Bounds = "both") -> FloatArray:
-        """The value that is exceeded as often as not.
+        A draw is a support interval, by its mass, and a place in it, evenly. Beyond the least and
+        the greatest finite end, where an estimate says nothing, draws have an exponential tail: its
+        hazard is the mean hazard between these two ends.
 
         Parameters
         ----------
-        bound : {"both", "spread", "lower", "upper"}, default="both"
-            As in :meth:`quantile`.
+        n : int
+            How many values, at least 1.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draws.
 
         Returns
         -------
-        ndarray
-            Shape (), with n rows (n,); and 2 at the end for both bounds.
+        ndarray of shape (n,)
+            With several rows of shape (rows, n).
 
         Examples
         --------
         >>> from marginwood.distributions import turnbull
-        >>> turnbull([(0, 2), (1, 3), (1, 8)]).median().tolist()
-        [1.0, 2.0]
+        >>> visits = turnbull([(0, 1), (0, 1), (1, 2), (2, 3)])
+        >>> draws = visits.given(1, 3).sample(1000, random_state=0)
+        >>> float(draws.min()) > 1, float(draws.max()) <= 3, round(float(draws.mean()), 1)
+        (True, True, 2.0)
         """
-        return self.quantile(0.5, bound=bound)
-
-    def mean(
-        self, *, bound: Bounds = "both", within: tuple[float, float] | None = None
-    ) -> FloatArray:
-        """The mean, or that of values clipped to a range.
-
-        Parameters
-        ----------
-        bound : {"both", "spread", "lower", "upper"}, default="both"
-            The least and the greatest mean that is possible, or that of masses spread over their
-            support intervals, or one of the bounds.
-        within : (low, high), default=None
-            The range; ``(0, t)`` gives the mean survival time restricted to t. Without it the mass
-            of an unbounded support interval makes a bound infinite.
-
-        Returns
-        -------
-        ndarray
-            Shape (), with n rows (n,); and 2 at the end for both bounds.
-
-        Examples
-        --------
-        >>> from marginwood import from_events
-        >>> from marginwood.distributions import turnbull
-        >>> estimate = turnbull(from_events([1, 2, 3, 4], [1, 0, 1, 0]))
-        >>> estimate.mean().tolist()
-        [2.875, inf]
-        >>> estimate.mean(within=(0, 4)).tolist()
-        [2.875, 2.875]
-        """
-        check_bound(bound, {"both": 0, **_CODES})
-        if bound == "both":
-            return np.stack(
-                [self.mean(bound=end, within=within) for end in ("lower", "upper")], axis=-1
-            )
-        low, high = (-np.inf, np.inf) if within is None else check_range(within)
-        answer = np.empty(len(self._steps.start))
-        curves.average(self._steps, low, high, _CODES[bound], answer)
-        advice = ' Give a range, mean(within=(low, high)), or ask for bound="both".'
-        raise_first(np.isnan(answer), "mean: mass below every limit and above every limit", advice)
-        return answer[0] if self._is_single else answer
-
-    def _ask(self, kernel: Any, points: Any, name: str, bound: str) -> FloatArray:
-        """Run a kernel of points, as one row of them for each row of the distribution."""
-        code = check_bound(bound, _CODES)
-        values = as_numbers(points, name)
-        if np.isnan(values).any():
-            n_missing = np.count_nonzero(np.isnan(values))
-            raise ValueError(
-                f"{name}: expected numbers, got NaN or None in {n_missing} of {values.size} values."
-            )
-        if self._is_single:
-            table = values.reshape(1, -1)
-        else:
-            n_rows = len(self)
-            if values.ndim > 2 or (values.ndim == 2 and len(values) != n_rows):
-                raise ValueError(
-                    f"{name}: expected a number, shape (m,), or shape ({n_rows}, m) with one line for each row; "
-                    f"got shape {values.shape}."
-                )
-            table = np.broadcast_to(values, (n_rows, values.shape[-1] if values.ndim else 1))
-        answer = np.empty(table.shape)
-        kernel(self._steps, np.ascontiguousarray(table), code, answer)
-        if self._is_single:
-            return answer.reshape(values.shape)[()]
-        return answer[:, 0] if values.ndim == 0 else answer
+        check_count("n", n, 1)
+        tails = find_tails(self._steps, self._mass) if self._tails is None else self._tails
+        values = draw(self._steps, self._mass, tails, n, check_random_state(random_state))
+        return values[0] if self._is_single else values
 
     def __repr__(self) -> str:
         if self._is_single:
             return f"<{type(self).__name__} of {len(self.mass)} support intervals>"
         return f"<{type(self).__name__} of {len(self)} rows>"
-
-
-def _invert(steps: curves.Steps, levels: FloatArray, bound: int, quantile: FloatArray) -> None:
-    """Fill in quantiles, ends of support intervals as they were written."""
-    is_end = np.empty(quantile.shape, np.bool_)
-    curves.invert(steps, levels, bound, quantile, is_end)
-    quantile[is_end] = as_written(quantile[is_end])

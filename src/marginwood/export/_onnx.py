@@ -16,7 +16,7 @@ from marginwood._core.nodes import LEAF
 from marginwood._fitted import Ensemble, read
 from marginwood._support.extras import install_hint
 from marginwood._trees.table import IntervalTree
-from marginwood.export._boosters import EXPECTED, read_any_ensemble
+from marginwood.export._xgboost import EXPECTED, read_any_ensemble
 
 __all__ = ["to_onnx"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from marginwood._fitted import read
 from marginwood._trees.table import IntervalTree
-from marginwood.export._boosters import EXPECTED, read_any_ensemble
 from marginwood.export._rules import Condition, leaf_conditions
+from marginwood.export._xgboost import EXPECTED, read_any_ensemble
 
 __all__ = ["to_sql"]
 
@@ -73,6 +73,7 @@ def to_sql(model: Any, *, feature_names: Any = None, table: str | None = None) -
         _quote(name) if table is None else f"{_quote(table)}.{_quote(name)}" for name in names
     ]
     if hasattr(fitted.estimator, "coef_"):
+        fitted.of_numbers("to_sql")
         return _weighted_sum(fitted.estimator, columns)
     _, ensemble = read_any_ensemble(model)
     trees, aggregation, init = ensemble.added("to_sql")

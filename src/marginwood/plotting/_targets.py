@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from marginwood._drawing import curve_ends
+from marginwood._resampling.splitters import centres
 from marginwood._support.arrays import as_numbers, raise_first
-from marginwood._tuning.splitters import centres
 from marginwood.intervals import FloatArray, check_intervals, check_sample_weight
 from marginwood.losses import Loss, breakpoints, check_loss, hinge_loss, optimal_constant
 from marginwood.plotting._canvas import (

@@ -13,6 +13,7 @@ from marginwood._categories import (
     count_categories,
     encode_features,
     find_categories,
+    list_indicators,
 )
 from marginwood._ends import as_written, read_sides
 from marginwood._fitted import Fitted, read
@@ -22,7 +23,7 @@ from marginwood.losses import hinge_loss
 from marginwood.metrics import error_table
 from marginwood.metrics._summary import score_quantile, summarise
 from marginwood.metrics._tables import ErrorTable
-from marginwood.report._distributions import leaf_curves, predicted_ranges, survival_curves
+from marginwood.report._curves import leaf_curves, predicted_ranges, survival_curves
 from marginwood.report._plain import number, numbers
 from marginwood.report._trees import node_tables
 from marginwood.report._tuning import candidates, error_curves, search_surface
@@ -174,8 +175,16 @@ def _more_scores(
 
 
 def _importance_values(model: Any) -> FloatArray | None:
+    """Of every feature, its importance or weight; of categories the largest weight."""
     values = getattr(model, "coef_", getattr(model, "feature_importances_", None))
-    return None if values is None else np.asarray(values, np.float64)
+    categories = getattr(model, "categories_", None)
+    if categories is None or not hasattr(model, "coef_"):
+        return None if values is None else np.asarray(values, np.float64)
+    largest = np.zeros(len(categories))
+    for (idx, _), weight in zip(list_indicators(categories), model.coef_, strict=False):
+        if abs(weight) > abs(largest[idx]):
+            largest[idx] = weight
+    return largest
 
 
 def _importances(model: Any) -> dict[str, Any] | None:

@@ -9,8 +9,8 @@ import numpy as np
 from marginwood._base import own_d2
 from marginwood._baselines.transformation import TransformationTree
 from marginwood._core.nodes import LEAF
-from marginwood._ensemble.distributional import DistributionalIntervalRegressor
-from marginwood._ensemble.pool import DistributionalSuperLearner
+from marginwood._ensemble.distributional_superlearner import DistributionalSuperLearner
+from marginwood._ensemble.residuals import DistributionalIntervalRegressor
 from marginwood._fitted import Fitted
 from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._trees.table import IntervalTree, find_missing

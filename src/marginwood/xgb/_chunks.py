@@ -22,7 +22,7 @@ from marginwood._support.arrays import as_numbers
 from marginwood._support.tables import as_known_table
 from marginwood.intervals import FloatArray, check_informative, check_intervals, check_sample_weight
 from marginwood.xgb._arrays import Bounds, is_gpu, is_on_device, to_device, to_host
-from marginwood.xgb._boosters import import_xgboost
+from marginwood.xgb._bytes import import_xgboost
 from marginwood.xgb._data import (
     Sample,
     as_features,

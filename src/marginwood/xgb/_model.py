@@ -21,11 +21,11 @@ from marginwood._base import (
 )
 from marginwood._support.checks import check_choice
 from marginwood._support.hints import hint
-from marginwood._validation import BOOSTER_NAMES, VALIDATION_NAMES, check_pair
+from marginwood._validation import BOOSTER_NAMES, VALIDATION_NAMES, check_pair, stop_early
 from marginwood.intervals import FloatArray
 from marginwood.losses import Loss
 from marginwood.xgb._arrays import is_on_device, to_host
-from marginwood.xgb._boosters import import_xgboost, settle
+from marginwood.xgb._bytes import import_xgboost, settle
 from marginwood.xgb._chunks import ChunkedRows
 from marginwood.xgb._data import BoosterRows, as_features, device_features, hold_out, read_data
 from marginwood.xgb._objective import IntervalObjective
@@ -220,6 +220,19 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         XGBIntervalRegressor
             The fitted model.
         """
+        self._fit_stages(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        return stop_early(self)
+
+    def _fit_stages(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_val: Any,
+        y_val: Any,
+        sample_weight_val: Any,
+    ) -> None:
+        """Train until validation says stop, and keep all rounds."""
         import_xgboost()
         check_parameters(self)
         check_pair(X_val, y_val)
@@ -234,7 +247,7 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         plan = make_plan(self, sample, seed)
         prepared = self._prepare(training)
         held_out = None if validation is None else self._prepare(validation, ref=prepared.matrix)
-        return self._finish(*train(plan, prepared, held_out))
+        self._finish(*train(plan, prepared, held_out))
 
     @all_or_nothing
     def fit_chunks(
@@ -308,7 +321,8 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
             held_out = None if validation is None else self._prepare(validation, ref=matrix)
             booster, scores = train(plan, Prepared(matrix, rows.bounds), held_out)
             del matrix, held_out  # XGBoost removes its files itself
-        return self._finish(booster, scores)
+        self._finish(booster, scores)
+        return stop_early(self)
 
     def _prepare(self, data: BoosterRows, ref: Any = None) -> Prepared:
         """Rows as XGBoost bins them."""
@@ -338,11 +352,16 @@ class XGBIntervalRegressor(IntervalRegressorMixin, BaseEstimator):
         """What counts as missing beside NaN."""
         return 0.0 if self.zeros_are_missing_ else np.nan
 
-    def _finish(self, booster: Any, validation_score: FloatArray) -> XGBIntervalRegressor:
+    def _finish(self, booster: Any, validation_score: FloatArray) -> None:
         self.booster_ = booster
         self.n_estimators_ = booster.num_boosted_rounds()
         self.validation_score_ = validation_score
-        return self
+
+    def _keep_stages(self, n_rounds: int) -> None:
+        """Forget the rounds after the first ones."""
+        if n_rounds < self.n_estimators_:
+            self.booster_ = self.booster_[:n_rounds].reset()
+            self.n_estimators_ = n_rounds
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row.

@@ -7,7 +7,7 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from marginwood._effects import effects_of
+from marginwood._monotonic import effects_of
 from marginwood._support.checks import check_count, check_positive
 from marginwood._support.notices import warn
 from marginwood._validation import check_early_stopping

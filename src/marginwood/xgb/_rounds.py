@@ -15,7 +15,7 @@ import numpy as np
 from marginwood._support.progress import progress_bar
 from marginwood.intervals import FloatArray
 from marginwood.xgb._arrays import Bounds, find_cupy, is_on_device, namespace
-from marginwood.xgb._boosters import import_xgboost
+from marginwood.xgb._bytes import import_xgboost
 from marginwood.xgb._objective import IntervalMetric, IntervalObjective
 
 __all__ = ["Plan", "Prepared", "train"]
@@ -92,7 +92,7 @@ class DevicePredictions:
 
 
 def train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple[Any, FloatArray]:
-    """The booster, cut at its best round if it stops early, and the validation loss after each round."""
+    """The booster, with all rounds until it stops, and the validation loss after each of them."""
     # A booster would set its verbosity for the whole process, and again with every prediction.
     params = dict(plan.params)
     chosen = {"verbosity": params.pop("verbosity")} if "verbosity" in params else {}
@@ -124,8 +124,6 @@ def _train(plan: Plan, training: Prepared, validation: Prepared | None) -> tuple
             best = number if scores[number] < scores[best] else best
             if plan.patience is not None and number - best >= plan.patience:
                 break
-    if scores and plan.patience is not None:
-        booster = booster[: best + 1]
     return booster.reset(), np.array(scores)
 
 

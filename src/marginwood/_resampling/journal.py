@@ -17,9 +17,11 @@ import errno
 import hashlib
 import json
 import os
+import re
 import socket
 import sys
 import threading
+from collections.abc import Collection, Mapping
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -31,8 +33,10 @@ from scipy.sparse import issparse
 from marginwood._support.notices import warn
 from marginwood._version import __version__
 
-__all__ = ["Journal", "digest"]
+__all__ = ["Journal", "describe", "digest"]
 
+# Parameters on which no result depends.
+ONLY_SPEED = ("n_jobs", "verbose", "checkpoint")
 FORMAT = "marginwood journal 2"
 
 
@@ -44,6 +48,25 @@ def digest(*arrays: Any) -> str:
         fingerprint.update(f"{array.dtype.str}{array.shape}".encode())
         fingerprint.update(array.data.cast("B") if array.size else b"")
     return fingerprint.hexdigest()
+
+
+def describe(value: Any, without: Collection[str] = ()) -> Any:
+    """An estimator's class and all parameters that its fit depends on, in words that are the same in every process.
+
+    They come as a dict, those of estimators inside it as dicts of their own; `without` names
+    parameters that are left out. Anything else comes as JSON can hold it: numbers as text, because
+    1 is a count where 1.0 is a share, and arrays to the last number.
+    """
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        params = value.get_params(deep=False).items()
+        kept = {name: param for name, param in params if name not in {*ONLY_SPEED, *without}}
+        return {"class": type(value).__name__, **describe(kept)}
+    if isinstance(value, Mapping):
+        return {str(name): describe(item) for name, item in value.items()}
+    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
+    if isinstance(value, list | tuple):
+        return [describe(item) for item in value]
+    return re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
 
 
 class Journal:

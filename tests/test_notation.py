@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from marginwood._support.cells import read_measurement, read_measurements
+from marginwood._support.notation import read_measurement, read_measurements
 
 NAN = float("nan")
 

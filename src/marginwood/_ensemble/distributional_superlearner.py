@@ -1,7 +1,6 @@
 """DistributionalSuperLearner: a mixture of predicted distributions, weighed by how they predict unseen rows.
 
-The *pool* of some distributions is their weighted mean: its curve is the weighted mean of their
-curves.
+The curve of a *mixture* of distributions is the weighted mean of their curves.
 """
 
 from __future__ import annotations
@@ -9,22 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from marginwood._base import (
-    IntervalRegressorMixin,
-    Rows,
-    all_or_nothing,
-    check_outer_features,
-    check_rows,
-)
-from marginwood._categories import find_categories
-from marginwood._ensemble.crossfit import fit_fold
-from marginwood._ensemble.finite import FiniteMixin
+from marginwood._base import Rows, all_or_nothing, check_outer_features
 from marginwood._ensemble.library import check_models
-from marginwood._ensemble.members import Member, make_members, takes_finite_only
+from marginwood._ensemble.members import Member, MixtureMixin, Piece, list_pieces
 from marginwood._ensemble.mixture import (
     choose_limits,
     find_medians,
@@ -36,10 +26,9 @@ from marginwood._ensemble.mixture import (
 from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._linear.errors import ERRORS
 from marginwood._predictive import DistributionMixin
-from marginwood._support.threads import run_in_threads
+from marginwood._resampling.folds import make_folds, make_whole
+from marginwood._resampling.run import run
 from marginwood._trees.forest import MaxMarginIntervalForest
-from marginwood._trees.outofbag import predict_oob_distribution
-from marginwood._tuning.selection import split_rows
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
 
@@ -48,9 +37,7 @@ __all__ = ["DistributionalSuperLearner"]
 AUTO = "auto"
 
 
-class DistributionalSuperLearner(
-    FiniteMixin, DistributionMixin, MetaEstimatorMixin, IntervalRegressorMixin, BaseEstimator
-):
+class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator):
     """A weighted mean of predicted distributions that need not be chosen, for curves without tuning.
 
     Every model predicts the distribution of rows that it has not seen: a forest by the trees that
@@ -115,9 +102,6 @@ class DistributionalSuperLearner(
     True
     """
 
-    weights_: dict[str, float]
-    estimators_: dict[str, Any]
-
     def __init__(
         self,
         models: Any = AUTO,
@@ -153,15 +137,13 @@ class DistributionalSuperLearner(
         DistributionalSuperLearner
             The fitted mixture.
         """
-        X = check_outer_features(self, X, reset=True)
-        rows = check_rows(X, y, sample_weight)
-        self.categories_ = find_categories(X, "from_dtype")
-        members = self._make_members(groups)
-        self._learn_finite(rows, [member.name for member in members if member.takes_finite_only])
-        weighted = sample_weight is not None
-        splits = split_rows(rows, self.cv, groups)
+        rows = self._check_rows(X, y, sample_weight)
+        models = self._check_models()
+        random = check_random_state(self.random_state)
+        folds = make_folds(rows, self.cv, groups, weighted=sample_weight is not None)
+        members = self._make_members(models, folds, random)
         self.limits_ = choose_limits(rows)
-        probability, bagged = self._score(members, rows, splits, weighted=weighted, groups=groups)
+        probability, bagged = self._score(members, rows)
         is_known = ~np.isnan(probability).any(axis=0) & rows.is_informative
         if not is_known.any():
             raise ValueError(
@@ -173,11 +155,10 @@ class DistributionalSuperLearner(
         names = [member.name for member in members]
         self.weights_ = dict(zip(names, weights.tolist(), strict=True))
         self.log_losses_ = dict(zip(names, losses.tolist(), strict=True))
-        chosen = [member for member in members if self.weights_[member.name] > 0]
-        self.estimators_ = self._refit(chosen, bagged, rows, weighted=weighted, groups=groups)
+        self.estimators_ = self._refit(members, bagged)
         return self
 
-    def _make_members(self, groups: Any) -> list[Member]:
+    def _check_models(self) -> list[tuple[str, Any]]:
         is_auto = isinstance(self.models, str) and self.models == AUTO
         models = auto_models() if is_auto else check_models(self.models)
         for name, estimator in models:
@@ -186,79 +167,43 @@ class DistributionalSuperLearner(
                     f"models: expected estimators with predict_distribution, got {name!r} of type "
                     f"{type(estimator).__name__}. Put it into a DistributionalIntervalRegressor."
                 )
-        random = check_random_state(self.random_state)
-        return make_members(models, random, self.categories_, cv=self.cv, groups=groups)
+        return models
 
-    def _features(self, name: str, X: Any) -> Any:
-        """The features as a model takes them."""
-        return self._as_finite(X) if name in self._takes_finite else X
-
-    def _score(
-        self,
-        members: list[Member],
-        rows: Rows,
-        splits: list[tuple[IntArray, IntArray]],
-        *,
-        weighted: bool,
-        groups: Any,
-    ) -> tuple[FloatArray, dict[str, Any]]:
+    def _score(self, members: list[Member], rows: Rows) -> tuple[FloatArray, dict[str, Any]]:
         """The probability of every row's bins by every model that has not seen it, NaN where there is none.
 
         And the forests that are scored by their own bags, by name: these are fitted to all rows.
         """
         bins = widen(rows)
-        pieces = [
-            (number, fold)
-            for number, member in enumerate(members)
-            for fold in range(1 if member.is_out_of_bag else len(splits))
-        ]
         bagged: dict[str, Any] = {}
 
-        def run(piece: tuple[int, int]) -> tuple[IntArray, FloatArray]:
-            member = members[piece[0]]
-            own = rows._replace(X=self._features(member.name, rows.X))
+        def score(piece: Piece) -> tuple[IntArray, FloatArray]:
+            member = members[piece.member]
+            fold = member.folds[piece.fold]
+            model = fold.fit(member.estimator)
             if member.is_out_of_bag:
-                every = np.flatnonzero(rows.is_informative)
-                model = fit_fold(member.estimator, own, every, every[:0], weighted=weighted)
                 bagged[member.name] = model
-                is_unseen = ~model._drawn().all(axis=0)
-                unseen = every[is_unseen]
-                if not len(unseen):
-                    return unseen, np.empty(0)
-                return unseen, measure(predict_oob_distribution(model, is_unseen), bins[unseen])
-            train, test = splits[piece[1]]
-            model = fit_fold(member.estimator, own, train, test, weighted=weighted, groups=groups)
-            return test, measure(
-                model.predict_distribution(_safe_indexing(own.X, test)), bins[test]
-            )
+            unseen = fold.unseen_by(model)
+            if not len(unseen):
+                return unseen, np.empty(0)
+            return unseen, measure(fold.predict_distribution(model), bins[unseen])
 
         probability = np.full((len(members), len(rows.intervals)), np.nan)
-        for (number, _), (test, found) in run_in_threads(run, pieces, self.n_jobs):
-            probability[number, test] = found
+        scored = run(score, list_pieces(members), n_jobs=self.n_jobs)
+        for piece, (unseen, found) in scored.items():
+            probability[piece.member, unseen] = found
         return probability, bagged
 
-    def _refit(
-        self,
-        members: list[Member],
-        bagged: dict[str, Any],
-        rows: Rows,
-        *,
-        weighted: bool,
-        groups: Any,
-    ) -> dict[str, Any]:
-        """The models fitted to all rows, by name; those of `bagged` are already."""
-        every = np.flatnonzero(rows.is_informative)
+    def _refit(self, members: list[Member], bagged: dict[str, Any]) -> dict[str, Any]:
+        """The models of positive weight, fitted to all rows, by name; those of `bagged` are already."""
+        chosen = {member.name: member for member in members if self.weights_[member.name] > 0}
 
-        def run(member: Member) -> Any:
-            if member.is_out_of_bag:
-                return bagged[member.name]
-            own = rows._replace(X=self._features(member.name, rows.X))
-            return fit_fold(
-                member.estimator, own, every, every[:0], weighted=weighted, groups=groups
-            )
+        def fit(name: str) -> Any:
+            fold = chosen[name].folds[0]
+            whole = make_whole(fold.rows, weighted=fold.weighted, groups=fold.groups)
+            return bagged[name] if name in bagged else whole.fit(chosen[name].estimator)
 
-        fitted = {member.name: model for member, model in run_in_threads(run, members, self.n_jobs)}
-        return {member.name: fitted[member.name] for member in members}
+        return run(fit, list(chosen), n_jobs=self.n_jobs)
 
     def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.
@@ -273,19 +218,19 @@ class DistributionalSuperLearner(
         IntervalDistribution
             One row per row of X.
         """
-        return make_steps(self._pool(X)[0], self.limits_)
+        return make_steps(self._mix(X)[0], self.limits_)
 
-    def _pool(self, X: Any) -> tuple[FloatArray, list[IntervalDistribution]]:
-        """The pooled curves at the limits, and the distributions of the models."""
+    def _mix(self, X: Any) -> tuple[FloatArray, list[IntervalDistribution]]:
+        """The mixed curves at the limits, and the distributions of the models."""
         check_is_fitted(self)
         X = check_outer_features(self, X)
         names = list(self.estimators_)
-        pooled = np.zeros((X.shape[0], len(self.limits_)))
+        mixed = np.zeros((X.shape[0], len(self.limits_)))
         # In the order of the models, whatever thread is first: sums depend on their order.
-        found = dict(run_in_threads(lambda name: self._cumulate(name, X), names, self.n_jobs))
-        for name in names:
-            pooled += self.weights_[name] * found[name][0]
-        return pooled, [found[name][1] for name in names]
+        found = run(lambda name: self._cumulate(name, X), names, n_jobs=self.n_jobs)
+        for name, (curves, _) in found.items():
+            mixed += self.weights_[name] * curves
+        return mixed, [distribution for _, distribution in found.values()]
 
     def _cumulate(self, name: str, X: Any) -> tuple[FloatArray, IntervalDistribution]:
         """The curves of a model at the limits, which rounding must not make fall or exceed 1, and its distributions."""
@@ -308,18 +253,10 @@ class DistributionalSuperLearner(
             those models place it that go on beyond the limits, such as linear ones; if there is
             none, it is the farthest limit.
         """
-        pooled, members = self._pool(X)
+        mixed, members = self._mix(X)
         return find_medians(
-            pooled, self.limits_, members, [self.weights_[name] for name in self.estimators_]
+            mixed, self.limits_, members, [self.weights_[name] for name in self.estimators_]
         )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        models = [] if isinstance(self.models, str) else check_models(self.models)
-        tags.input_tags.allow_nan = all(
-            takes_finite_only(model) or get_tags(model).input_tags.allow_nan for _, model in models
-        )
-        return tags
 
 
 def auto_models() -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""DistributionalSuperLearner: pooled distributions, and weights by rows that models have not seen."""
+"""DistributionalSuperLearner: mixed distributions, and weights by rows that models have not seen."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,8 @@ from marginwood import (
     save,
 )
 from marginwood._base import Rows
-from marginwood._ensemble import mixture, pool
+from marginwood._ensemble import mixture
+from marginwood._resampling.folds import Fold
 from marginwood.datasets import make_linear, make_sine
 
 X, Y = make_sine(120, 2, random_state=0)
@@ -166,14 +167,14 @@ def test_a_forest_whose_trees_drew_all_rows_cannot_be_weighed():
 
 def test_groups_stay_together_in_the_folds_of_every_model(monkeypatch):
     groups = np.arange(len(X)) % 12
-    fit_fold = pool.fit_fold
+    fit = Fold.fit
     folds = []
 
-    def record(estimator, rows, train, test, **options):
-        folds.append((type(estimator), set(groups[train]), set(groups[test])))
-        return fit_fold(estimator, rows, train, test, **options)
+    def record(fold, estimator):
+        folds.append((type(estimator), set(groups[fold.train]), set(groups[fold.unseen])))
+        return fit(fold, estimator)
 
-    monkeypatch.setattr(pool, "fit_fold", record)
+    monkeypatch.setattr(Fold, "fit", record)
     DistributionalSuperLearner(MODELS[:2], cv=3, random_state=0).fit(X, Y, groups=groups)
     tested = [(kind, train, test) for kind, train, test in folds if test]
     assert [kind for kind, _, _ in tested] == [CensoredLinearRegression] * 3 + [

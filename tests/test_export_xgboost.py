@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from marginwood import L1IntervalRegression, L1IntervalRegressionCV
 from marginwood.datasets import make_linear, make_sine
 from marginwood.export import to_sql
-from marginwood.export._boosters import largest_below, read_any_ensemble
+from marginwood.export._xgboost import largest_below, read_any_ensemble
 from marginwood.xgb import XGBIntervalRegressor
 from test_export_onnx import run as run_onnx
 from test_export_sql import run as run_sql
