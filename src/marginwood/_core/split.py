@@ -142,10 +142,8 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                 break  # it only grows from here on
             price = left_cost + hinge.cost_of(points, loss, after)
             if price < cost - tolerance:
-                left, right = (
-                    hinge.value_of(points, loss, before),
-                    hinge.value_of(points, loss, after),
-                )
+                left = hinge.value_of(points, loss, before)
+                right = hinge.value_of(points, loss, after)
                 if path.effect.sign != 0:
                     left = hinge.nearest_of(points, loss, before, path.effect)
                     right = hinge.nearest_of(points, loss, after, path.effect)
