@@ -30,6 +30,7 @@ from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMa
 # Rows, features, and trees of a forest; both sides have this depth.
 SIZES = ((10**3, 10, 50), (10**4, 20, 10), (10**5, 10, 2), (10**6, 10, 1))
 DEPTH = 6
+FEWEST = 200  # rows: fewer are learned by heart
 QUANTILES = (0.1, 0.5, 0.9)
 N_TREES = 100
 N_SIMULATED = 2000
@@ -68,7 +69,7 @@ def absolute_errors(settings):
     for pair in pairs(1):
         pair.ours.fit(small.X, small.centre)
     for n_samples, n_features, n_trees in SIZES:
-        problem = simulate(n_samples // settings.shrink, n_features)
+        problem = simulate(max(n_samples // settings.shrink, FEWEST), n_features)
         X, y = problem.X, problem.centre
         repeats = settings.repeats if n_samples < 10**5 else 1
         for what, ours, theirs in pairs(n_trees):
