@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks import bands as confidence
 from benchmarks import boosting, distributions, forests, libraries, measure, quantiles, tuning
 from benchmarks import coverage as conformal
 from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
@@ -16,6 +17,7 @@ from marginwood import MaxMarginIntervalTree, optimal_costs
 
 LOSSES = ("linear_hinge", "squared_hinge")
 LEAST_SCORE = 1e-3
+BANDS_FIGURE = Path("build/bands.png")
 COVERAGE_FIGURE = Path("build/coverage.png")
 FIT_TARGETS = {"linear_hinge": 0.5, "squared_hinge": 1.0}
 
@@ -323,6 +325,18 @@ def coverage(settings):
     conformal.draw(rates, COVERAGE_FIGURE)
 
 
+def bands(settings):
+    """How often confidence bands miss the truth against 1 less their level, and a figure."""
+    found = confidence.measure(settings)
+    missed = 1 - confidence.LEVEL
+    for one in found:
+        work = (
+            f"bands, {one.censoring}, {one.distribution}, S = {one.share}, {_size(one.n_samples)}"
+        )
+        yield Row(work, f"{missed:.2g} missed", 1 - one.covered, missed, "share", 1.4)
+    confidence.draw(found, BANDS_FIGURE)
+
+
 def early(settings):
     """Bias of predicted medians against what is allowed, and their error against that of a survival forest."""
     with_others = _has("sksurv")
@@ -404,6 +418,7 @@ WORKS = {
         objective,
         npmle,
         coverage,
+        bands,
         early,
         survival,
     )

@@ -27,8 +27,8 @@ print(
 )
 
 # %%
-# A model without assumptions
-# ---------------------------
+# A model of no given shape
+# -------------------------
 # Turnbull's estimate is the distribution that explains the intervals best. Where they overlap so that the curve is
 # not determined, both its least and its greatest course are known; ``gap`` bounds how far the log-likelihood is
 # from its maximum.
@@ -83,7 +83,7 @@ for name, curve in curves.items():
     print(f"{name:6} begin {curve.quantile(0.05, bound='lower'):.0f} years after the diagnosis")
 
 # %%
-# That is close to what guidelines say: five years after the diagnosis of type 1 diabetes [1]_. The middles would
+# Guidelines begin a little earlier, five years after the diagnosis of type 1 diabetes [1]_. The middles would
 # have said nearly the same here, where most intervals are points; nobody knows that without having looked. All 731
 # are patients in whom the damage *did* appear, so the curves answer "when", not "whether".
 #

@@ -42,8 +42,8 @@ print(*to_rules(tree, feature_names=women.feature_names), sep="\n")
 #
 # The picture
 # -----------
-# In each leaf the women's intervals give a curve, without any assumption. For labels that are exact or open above
-# it is the one of Kaplan and Meier.
+# In each leaf the women's intervals give a curve, without any assumption on its shape. For labels that are exact or
+# open above it is the one of Kaplan and Meier.
 
 groups = tree.apply(X)
 leaves = sorted(

@@ -165,6 +165,7 @@ def fitted_models():
     holes = np.where(X > 9, np.nan, X)
     others = [
         clone(forest).set_params(n_estimators=20, oob_score=True).fit(X, y),
+        clone(forest).fit(X, y, entry=np.full(len(y), -50.0)),
         clone(forest)
         .set_params(n_estimators=7, warm_start=True)
         .fit(X[:30], y[:30])

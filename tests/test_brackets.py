@@ -1,175 +1,195 @@
-"""Brackets, bins and visits share ends: what is estimated from them, from one end of the package to the other."""
+"""Brackets in words: every form, what belongs to it, and what is refused."""
 
-from math import inf
+from math import inf, nextafter
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.datasets import make_friedman1
 
-from marginwood import (
-    DistributionalIntervalRegressor,
-    DistributionalSuperLearner,
-    IntervalDummyRegressor,
-    L1IntervalRegression,
-    MaxMarginIntervalForest,
-    MaxMarginIntervalTree,
-    TransformedIntervalRegressor,
-    from_detection_limits,
-    make_intervals,
-)
-from marginwood.datasets import load_gbsg2, load_incomes
-from marginwood.distributions import turnbull
-from marginwood.metrics import interval_log_loss
-from strategies import sided_intervals
+from marginwood import check_intervals, from_brackets, make_intervals
 
 
-def test_shares_of_incomes_are_those_of_counting():
-    y = load_incomes().y
-    estimate = turnbull(y)
-    for income in (60_000, 90_000):
-        assert estimate.sf(income) == pytest.approx(np.mean(y[:, 0] > income - 1))
-    np.testing.assert_allclose(estimate.sf([60_000, 90_000]), [0.287, 0.122], atol=5e-4)
-    brackets, counts = np.unique(y, axis=0, return_counts=True)
-    assert len(brackets) == 24
-    np.testing.assert_allclose(estimate.probability(brackets), counts / len(y), atol=1e-9)
-    assert estimate.probability(brackets).sum() == pytest.approx(1)
-
-
-def test_a_forest_of_brackets_has_quantiles_inside_of_them():
-    voters = load_incomes()
-    forest = MaxMarginIntervalForest(30, min_samples_leaf=20, random_state=0).fit(
-        voters.X, voters.y
-    )
-    quantiles = forest.predict_quantile(voters.X[:50], [0.1, 0.5, 0.9])
-    edges = np.unique(voters.y.round())
-    assert np.isin(quantiles.round(6), edges).mean() < 0.1
-    curves = forest.predict_distribution(voters.X[:50])
-    brackets = np.unique(voters.y, axis=0)
-    sums = sum(curves.probability(np.tile(bracket, (50, 1))) for bracket in brackets)
-    np.testing.assert_allclose(sums, 1)
-
-
-def test_annual_visits_estimate_the_true_curve():
-    grid = np.linspace(0, 6, 61)
-    truth = np.exp(-((grid / 4) ** 1.5))
-    errors = []
-    for seed in range(5):
-        last = np.minimum(np.floor(4 * np.random.default_rng(seed).weibull(1.5, 1000)), 6)
-        estimate = turnbull(make_intervals(last, np.where(last < 6, last + 1, inf)))
-        errors.append(np.abs(estimate.sf(grid) - truth).mean())
-    assert np.mean(errors) < 0.015
-
-
-def test_medians_of_values_in_brackets_are_near_the_values():
-    X, value = make_friedman1(300, noise=1.0, random_state=0)
-    lower = np.floor(value / 5) * 5
-    new, truth = make_friedman1(500, random_state=1)
-    forest = MaxMarginIntervalForest(50, min_samples_leaf=5, random_state=0)
-    pool = DistributionalSuperLearner(
-        [("linear", DistributionalIntervalRegressor(L1IntervalRegression())), ("forest", forest)]
-    )
-    errors = {}
-    for closed, shift in (("right", 0.0), ("left", 0.0), ("right", 1e-6)):
-        # An upper end that is moved by much more than a bit keeps brackets apart, whatever reads
-        # them.
-        y = make_intervals(lower, lower + 5 - shift, closed=closed)
-        for name, model in (("forest", forest), ("pool", pool)):
-            median = clone(model).fit(X, y).predict_quantile(new, 0.5)
-            errors[name, closed, shift] = np.mean((median - truth) ** 2)
-    for name, most in (("forest", 7.0), ("pool", 8.0)):
-        found = [error for (model, _, _), error in errors.items() if model == name]
-        assert max(found) < most
-        np.testing.assert_allclose(found, found[-1], rtol=0.1)
-
-
-def test_events_come_before_censorings_in_units_of_a_transformed_target():
-    women = load_gbsg2()
-    forest = MaxMarginIntervalForest(10, min_samples_leaf=10, random_state=0)
-    model = TransformedIntervalRegressor(forest, func="log").fit(women.X, women.y)
-    curves = model.predict_distribution(women.X[:20])
-    literal = model.regressor_.predict_distribution(women.X[:20])
-    days = np.unique(women.y[:, 0])
-    for bound in ("lower", "upper"):
-        np.testing.assert_array_equal(
-            curves.sf(days, bound=bound), literal.sf(np.log(days), bound=bound)
-        )
-    assert set(curves[0].support[:, 0]) <= set(days)
-
-
-@pytest.mark.parametrize("func", ["log", "sqrt", "arcsinh"])
-def test_sides_survive_a_transformation_of_the_target(func):
-    # One leaf: the curve is that of all rows, in units of the target.
-    y = from_detection_limits(["<1e10", "1e10", "<1e10", "1e10", "≥1e10", "3e10", "0.5", "<2"])
-    y[:, 0] = np.maximum(y[:, 0], 0)
-    X = np.zeros((len(y), 1))
-    forest = MaxMarginIntervalForest(5, bootstrap=False, random_state=0)
-    curve = TransformedIntervalRegressor(forest, func=func).fit(X, y).predict_distribution(X[:1])[0]
-    expected = turnbull(y)
-    assert curve.support.tolist() == expected.support.tolist()
-    np.testing.assert_allclose(curve.mass, expected.mass, atol=1e-3)
-    places = [0.5, 2, 1e10, np.nextafter(1e10, 0), 3e10]
-    np.testing.assert_allclose(
-        curve.cdf(places, bound="lower"), expected.cdf(places, bound="lower"), atol=1e-3
-    )
+def below(number):
+    return nextafter(number, -inf)
 
 
 @pytest.mark.parametrize(
-    ("func", "lower"), [("log", -inf), ("log1p", -5e-324), ("sqrt", -5e-324), ("arcsinh", -5e-324)]
+    ("text", "expected"),
+    [
+        ("(25, 50]", (25, 50)),
+        ("[25, 50)", (below(25), below(50))),
+        ("[25; 50]", (below(25), 50)),
+        ("(-inf, 25]", (-inf, 25)),
+        ("[100, inf)", (below(100), inf)),
+        ("<10", (-inf, below(10))),
+        ("Under 10", (-inf, below(10))),
+        ("less than $1,000", (-inf, below(1000))),
+        ("≤ 10", (-inf, 10)),
+        ("up to 10", (-inf, 10)),
+        ("10 or less", (-inf, 10)),
+        (">100k", (100_000, inf)),
+        ("over 1.5 million", (1_500_000, inf)),
+        ("100+", (below(100), inf)),
+        ("$105,000 or more", (below(105_000), inf)),
+        ("65 and over", (below(65), inf)),
+        ("≥ 5 mg/L", (below(5), inf)),
+        ("25", (25, 25)),
+        ("-5", (-5, -5)),
+    ],
 )
-def test_a_lower_end_of_0_that_belongs_to_its_interval_is_still_one(func, lower):
-    y = make_intervals([0, 1], [5, 7], closed="both")
-    model = TransformedIntervalRegressor(IntervalDummyRegressor(), func=func)
-    ends = model._transform(y, marginwood_transformation(func))
-    assert ends[0, 0] == lower
-    assert model.fit([[0.0], [1.0]], y).predict([[0.0]]) > 0
+def test_a_text_says_which_ends_belong(text, expected):
+    assert from_brackets([text]).tolist() == [list(expected)]
 
 
-def marginwood_transformation(func):
-    from marginwood._ensemble.transformed import NAMED
-
-    return NAMED[func]
-
-
-def test_errors_around_a_prediction_keep_their_sides():
-    y = from_detection_limits(["<0.006", "0.006", "<0.006", "0.006", "0.01", "0.03", "10"])
-    X = np.zeros((7, 1))
-    rows = np.arange(7)
-    # All rows have one prediction, from which 0.006 and the number right below it are equally far,
-    # in floats.
-    model = DistributionalIntervalRegressor(
-        IntervalDummyRegressor(), cv=[(rows, rows)], neighbors=None
-    ).fit(X, y)
-    expected = turnbull(y)
-    residual = model.residual_distribution_
-    assert len(residual[0].mass) == len(expected.mass)
-    np.testing.assert_allclose(residual[0].mass, expected.mass, atol=1e-3)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "25-50",
+        "25 to 50",
+        "25 \N{EN DASH} 50",
+        "between 25 and 50",
+        "25..50",
+        "25.0-50.0",
+        "$25-50",
+    ],
+)
+@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+def test_ranges_are_closed_as_asked(text, closed):
+    assert (from_brackets([text], closed=closed) == make_intervals([25], [50], closed=closed)).all()
 
 
-@given(sided_intervals(min_size=2), st.sampled_from(["linear_hinge", "squared_hinge"]))
-def test_sides_change_no_loss_and_no_prediction_by_more_than_the_last_bit(rows, loss):
-    plain = make_intervals(rows.lower, rows.upper)
-    X = np.arange(len(plain), dtype=float)[:, np.newaxis]
-    tree = MaxMarginIntervalTree(loss=loss, max_depth=2)
-    with np.errstate(all="raise"):
-        first, second = (clone(tree).fit(X[mask(plain)], y[mask(plain)]) for y in (plain, rows.y))
-    np.testing.assert_array_equal(first.tree_.threshold, second.tree_.threshold)
-    np.testing.assert_allclose(first.predict(X), second.predict(X), atol=1e-14)
-    np.testing.assert_allclose(first.tree_.impurity, second.tree_.impurity, atol=1e-13)
+def test_a_factor_and_a_unit_behind_the_second_number_are_those_of_the_first():
+    assert from_brackets(["25-50k"], closed="right").tolist() == [[25_000, 50_000]]
+    assert from_brackets(["0.5-1.5 mg/L"], closed="right").tolist() == [[0.5, 1.5]]
+    assert from_brackets(["500k-1M"], closed="right").tolist() == [[500_000, 1_000_000]]
 
 
-def mask(y):
-    """The informative rows."""
-    return np.isfinite(y).any(axis=1)
+def test_negative_numbers_are_told_from_ranges():
+    y = from_brackets(["-10 to -5", "-10--5", "-10 - 5"], closed="right")
+    assert y.tolist() == [[-10, -5], [-10, -5], [-10, 5]]
 
 
-def test_scores_of_brackets_prefer_the_curve_that_made_them():
-    rng = np.random.default_rng(0)
-    place = rng.choice(4, size=500, p=[0.1, 0.4, 0.3, 0.2])
-    edges = np.array([0.0, 1, 2, 3, 4])
-    y = make_intervals(edges[place], edges[place + 1], closed="left")
-    assert interval_log_loss(y, turnbull(y)) == pytest.approx(
-        -np.mean(np.log(np.bincount(place)[place] / 500))
-    )
+def test_ranges_that_touch_hold_their_upper_end_and_others_both():
+    touching = from_brackets(["0-10", "10-20"])
+    assert touching.tolist() == [[0, 10], [10, 20]]
+    apart = from_brackets(["18-24", "25-34", "35+"])
+    assert apart.tolist() == [[below(18), 24], [below(25), 34], [below(35), inf]]
+
+
+def test_decimal_commas_are_read_when_asked_for():
+    y = from_brackets(["0,5-1,5", "1.000-2.000", "<0,006"], decimal=",", closed="right")
+    assert y.tolist() == [[0.5, 1.5], [1000, 2000], [-inf, below(0.006)]]
+    with pytest.raises(ValueError, match=r"'0,5-1,5' \(row 0, once\)"):
+        from_brackets(["0,5-1,5"])
+
+
+def test_all_texts_that_are_refused_are_listed_with_their_rows_and_numbers():
+    with pytest.raises(ValueError, match="4 of 6 rows hold no bracket") as raised:
+        from_brackets(["0-10", "rich", "10-20", "rich", "", "50-25"])
+    text = str(raised.value)
+    assert "'rich' (row 1, 2 times)" in text
+    assert "'' (row 4, once)" in text
+    assert "'50-25' (row 5, once)" in text
+    assert "Accepted: '25-50'" in text
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (
+            ["under 10", "10-20k"],
+            "factors such as k and M differ: 'under 10' .row 0. and '10-20k' .row 1.",
+        ),
+        (["5 mg/L", "5 ug/L"], "units differ"),
+        (["$10-20", "20-30"], "currencies differ"),
+        (["1,000-2,000", "1 000-3 000"], "separators of thousands differ"),
+    ],
+)
+def test_numbers_written_in_two_ways_are_refused(texts, words):
+    with pytest.raises(ValueError, match=words):
+        from_brackets(texts)
+
+
+def test_zero_needs_no_factor_and_small_numbers_no_separator():
+    y = from_brackets(["0-10k", "10k-20k"], closed="right")
+    assert y.tolist() == [[0, 10_000], [10_000, 20_000]]
+    y = from_brackets(["under 500", "500-1,000"], closed="right")
+    assert y.tolist() == [[-inf, below(500)], [500, 1000]]
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_cuts_of_pandas_and_polars_give_the_intervals_that_hold_their_values(right):
+    values = np.array([1.0, 2.0, 2.5, 4.0, 9.0])
+    cut = pd.cut(values, [0, 2, 4, 10], right=right)
+    own = from_brackets(cut)
+    assert (own == check_intervals(cut)).all()
+    # What polars writes.
+    names = ["(-inf, 2]", "(2, 4]", "(4, inf]"] if right else ["[-inf, 2)", "[2, 4)", "[4, inf)"]
+    places = np.searchsorted([2, 4], values, side="left" if right else "right")
+    texts = pl.Series([names[place] for place in places], dtype=pl.Categorical)
+    y = from_brackets(texts)
+    assert ((y[:, 0] < values) & (values <= y[:, 1])).all()
+    assert (from_brackets(cut.astype(str)) == own).all()
+
+
+def test_ordered_categories_with_edges_take_the_range_between_theirs():
+    labels = ["low", "middle", "high"]
+    y = pd.Series(pd.Categorical(["high", "low", None], labels, ordered=True))
+    expected = [[50, inf], [-inf, 20], [-inf, inf]]
+    assert from_brackets(y, edges=[-inf, 20, 50, inf]).tolist() == expected
+    y = pl.Series(["high", "low", None], dtype=pl.Enum(labels))
+    assert from_brackets(y, edges=[-inf, 20, 50, inf]).tolist() == expected
+    cut = pd.cut([3.0, 1.0], [0, 2, 5], labels=["a", "b"])
+    assert from_brackets(cut, edges=[0, 2, 5], closed="left").tolist() == [
+        [below(2), below(5)],
+        [below(0.0), below(2)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ([0, 1], "edges: expected 4 numbers for 3 categories .low, middle, high., got 2"),
+        ([0, 2, 1, 3], "edges: expected numbers in ascending order"),
+        ([0, np.nan, 1, 3], "edges: expected numbers in ascending order"),
+    ],
+)
+def test_edges_that_do_not_fit_are_refused(edges, words):
+    y = pd.Categorical(["high"], ["low", "middle", "high"], ordered=True)
+    with pytest.raises(ValueError, match=words):
+        from_brackets(y, edges=edges)
+
+
+def test_edges_need_an_order():
+    with pytest.raises(ValueError, match="expected a column of ordered categories"):
+        from_brackets(["low", "high"], edges=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [({"closed": "up"}, "closed"), ({"decimal": ";"}, "decimal")]
+)
+def test_bad_arguments_are_named(arguments, words):
+    with pytest.raises(ValueError, match=f"{words}: expected"):
+        from_brackets(["1-2"], **arguments)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**6), st.sampled_from(["right", "left", "both"]))
+def test_numbers_come_back_from_every_way_of_writing_them(lower, width, closed):
+    upper = lower + width
+    expected = make_intervals([lower], [upper], closed=closed)
+    for text in (f"{lower}-{upper}", f"{lower:,} to {upper:,}", f"€{lower} to €{upper}"):
+        assert (from_brackets([text], closed=closed) == expected).all()
+
+
+@given(st.text(alphabet="0123456789.,-+<>=[]() $kMto%", max_size=12))
+def test_any_text_is_a_bracket_or_refused_by_name(text):
+    try:
+        y = from_brackets([text])
+    except ValueError as error:
+        if not str(error).startswith(("y:", "lower, upper:")):
+            raise
+    else:
+        assert y[0, 0] <= y[0, 1]

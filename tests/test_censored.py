@@ -11,18 +11,18 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginwood import CensoredLinearRegression, load, save
-from marginwood._linear.errors import ERRORS
+from marginwood import CensoredLinearRegression, TransformedIntervalRegressor, load, save
 from marginwood._linear.likelihood import PRIOR_LIMIT, PRIOR_WEIGHT
+from marginwood._linear.noise import NOISES
 
 SHAPES = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l}
 
 
-def draw_rows(seed, n_rows=60, n_features=3, error="normal"):
+def draw_rows(seed, n_rows=60, n_features=3, noise="normal"):
     """Values of which a quarter is known exactly, the others between visits or from one side."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_features))
-    value = X[:, 0] - 0.5 * X[:, 1] + 0.7 * SHAPES[error].rvs(size=n_rows, random_state=rng)
+    value = X[:, 0] - 0.5 * X[:, 1] + 0.7 * SHAPES[noise].rvs(size=n_rows, random_state=rng)
     lower = value - rng.exponential(size=n_rows)
     upper = value + rng.exponential(size=n_rows)
     kind = rng.integers(0, 4, n_rows)
@@ -55,12 +55,12 @@ def objective(parameters, X, y, shape, alpha):
 
 @given(st.integers(0, 10**6), st.sampled_from(sorted(SHAPES)), st.sampled_from([0.0, 0.01, 0.3]))
 @settings(max_examples=25, deadline=None)
-def test_no_other_model_is_more_likely(seed, error, alpha):
-    X, y = draw_rows(seed, error=error)
-    model = CensoredLinearRegression(error=error, alpha=alpha).fit(X, y)
-    location = model.intercept_ - model.scale_ * SHAPES[error].median()
+def test_no_other_model_is_more_likely(seed, noise, alpha):
+    X, y = draw_rows(seed, noise=noise)
+    model = CensoredLinearRegression(noise=noise, alpha=alpha).fit(X, y)
+    location = model.intercept_ - model.scale_ * SHAPES[noise].median()
     found = np.concatenate([[location], model.coef_, [np.log(model.scale_)]])
-    arguments = (X, y, SHAPES[error], alpha)
+    arguments = (X, y, SHAPES[noise], alpha)
     reached = objective(found, *arguments)
     other = minimize(lambda parameters: -objective(parameters, *arguments), found, method="BFGS")
     assert reached >= -other.fun - 1e-5
@@ -68,10 +68,10 @@ def test_no_other_model_is_more_likely(seed, error, alpha):
     assert all(objective(found + step, *arguments) <= reached + 1e-6 for step in steps)
 
 
-@pytest.mark.parametrize("error", SHAPES)
-def test_errors_are_those_of_scipy(error):
+@pytest.mark.parametrize("noise", SHAPES)
+def test_noise_is_that_of_scipy(noise):
     z = np.linspace(-6, 2, 50)
-    ours, theirs = ERRORS[error], SHAPES[error]
+    ours, theirs = NOISES[noise], SHAPES[noise]
     np.testing.assert_allclose(ours.log_cdf(z), theirs.logcdf(z), rtol=1e-9)
     np.testing.assert_allclose(ours.log_sf(z), theirs.logsf(z), rtol=1e-9)
     np.testing.assert_allclose(ours.log_density(z), theirs.logpdf(z), rtol=1e-9)
@@ -104,27 +104,78 @@ def test_known_values_with_normal_errors_give_ridge_regression():
     assert abs(model.scale_ - np.std(y - ridge.predict(X))) < 2e-3
 
 
-@pytest.mark.parametrize("error", SHAPES)
-def test_distributions_have_the_shape_of_the_errors(error):
-    X, y = draw_rows(1, error=error)
-    model = CensoredLinearRegression(error=error).fit(X, y)
+@pytest.mark.parametrize("noise", SHAPES)
+def test_distributions_have_the_shape_of_the_noise(noise):
+    X, y = draw_rows(1, noise=noise)
+    model = CensoredLinearRegression(noise=noise).fit(X, y)
     values = np.linspace(-4, 4, 30)
-    location = model.predict(X) - model.scale_ * SHAPES[error].median()
-    expected = SHAPES[error].sf(values, location[:, np.newaxis], model.scale_)
+    location = model.predict(X) - model.scale_ * SHAPES[noise].median()
+    expected = SHAPES[noise].sf(values, location[:, np.newaxis], model.scale_)
     np.testing.assert_allclose(model.predict_survival_function(X, values), expected, atol=2e-4)
     np.testing.assert_allclose(
         model.predict_quantile(X, 0.5), model.predict(X), atol=1e-3 * model.scale_
     )
 
 
-@pytest.mark.parametrize("error", SHAPES)
-def test_a_weight_of_two_is_a_row_twice_and_offsets_and_units_do_not_matter(error):
+@pytest.mark.parametrize("noise", SHAPES)
+def test_moments_are_those_of_the_noise(noise):
+    X, y = draw_rows(1, noise=noise)
+    model = CensoredLinearRegression(noise=noise).fit(X, y)
+    found = model.predict_distribution(X)
+    location = model.predict(X) - model.scale_ * SHAPES[noise].median()
+    expected = SHAPES[noise](location, model.scale_)
+    np.testing.assert_allclose(
+        found.mean(bound="spread"), expected.mean(), atol=1e-4 * model.scale_
+    )
+    np.testing.assert_allclose(found.std(), expected.std(), rtol=1e-3)
+    for q in (1e-9, 1e-3, 0.9, 1 - 1e-6):
+        np.testing.assert_allclose(
+            found.quantile(q, bound="spread"), expected.ppf(q), atol=0.02 * model.scale_
+        )
+
+
+@pytest.mark.parametrize(
+    ("noise", "law"),
+    [
+        ("normal", stats.lognorm),
+        ("gumbel", lambda scale: stats.weibull_min(1 / scale)),
+        ("logistic", lambda scale: stats.fisk(1 / scale)),
+    ],
+)
+@pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 2.0])
+def test_moments_of_times_are_finite_and_right(noise, law, scale):
+    # Of a log-logistic time the mean is infinite from scale 1 on, and the deviation from 1/2 on.
+    X, y = draw_rows(1, noise=noise)
+    model = TransformedIntervalRegressor(CensoredLinearRegression(noise=noise)).fit(X, np.exp(y))
+    inner = model.regressor_
+    inner.coef_, inner.scale_ = np.zeros(X.shape[1]), scale
+    inner.intercept_ = np.log(7.0 * law(scale).median())
+    found = model.predict_distribution(X[:2])
+    expected = law(scale)
+    if np.isfinite(expected.mean()):
+        low, high = found.mean().T
+        assert np.isfinite(high).all()
+        assert (low <= 7 * expected.mean()).all()
+        assert (7 * expected.mean() <= high).all()
+        np.testing.assert_allclose(found.mean(bound="spread"), 7 * expected.mean(), rtol=2e-3)
+    if np.isfinite(expected.std()):
+        np.testing.assert_allclose(found.std(), 7 * expected.std(), rtol=5e-3)
+    levels = np.array([1e-6, 0.01, 0.5, 0.99, 1 - 1e-6])
+    np.testing.assert_allclose(
+        np.log(found.quantile(levels, bound="spread")),
+        np.tile(np.log(7 * expected.ppf(levels)), (2, 1)),
+        atol=0.05 * scale,
+    )
+
+
+@pytest.mark.parametrize("noise", SHAPES)
+def test_a_weight_of_two_is_a_row_twice_and_offsets_and_units_do_not_matter(noise):
     X, y = draw_rows(2)
     weight = np.where(np.arange(len(X)) % 3 == 0, 2.0, 1.0)
     twice = np.repeat(np.arange(len(X)), weight.astype(int))
-    model = CensoredLinearRegression(error=error).fit(X, y, sample_weight=weight)
-    repeated = CensoredLinearRegression(error=error).fit(X[twice], y[twice])
-    moved = CensoredLinearRegression(error=error).fit(
+    model = CensoredLinearRegression(noise=noise).fit(X, y, sample_weight=weight)
+    repeated = CensoredLinearRegression(noise=noise).fit(X[twice], y[twice])
+    moved = CensoredLinearRegression(noise=noise).fit(
         X * 1e6 + 7e6, y * 1e-8 + 3, sample_weight=weight
     )
     np.testing.assert_allclose(repeated.predict(X), model.predict(X), atol=1e-6)
@@ -133,18 +184,18 @@ def test_a_weight_of_two_is_a_row_twice_and_offsets_and_units_do_not_matter(erro
     )
 
 
-@pytest.mark.parametrize("error", SHAPES)
-def test_weights_that_are_shares_give_the_model_of_equal_rows(error):
+@pytest.mark.parametrize("noise", SHAPES)
+def test_weights_that_are_shares_give_the_model_of_equal_rows(noise):
     X, y = draw_rows(5)
-    model = CensoredLinearRegression(error=error).fit(X, y)
-    shares = CensoredLinearRegression(error=error).fit(
+    model = CensoredLinearRegression(noise=noise).fit(X, y)
+    shares = CensoredLinearRegression(noise=noise).fit(
         X, y, sample_weight=np.full(len(X), 1 / len(X))
     )
     np.testing.assert_allclose(shares.predict(X), model.predict(X), atol=1e-6)
     assert shares.scale_ == pytest.approx(model.scale_, rel=1e-6)
     weight = np.linspace(0.1, 1.0, len(X))
-    uneven = CensoredLinearRegression(error=error).fit(X, y, sample_weight=weight)
-    less = CensoredLinearRegression(error=error).fit(X, y, sample_weight=weight / 1000)
+    uneven = CensoredLinearRegression(noise=noise).fit(X, y, sample_weight=weight)
+    less = CensoredLinearRegression(noise=noise).fit(X, y, sample_weight=weight / 1000)
     np.testing.assert_allclose(less.predict(X), uneven.predict(X), atol=1e-6)
 
 
@@ -158,7 +209,7 @@ def test_more_features_than_rows_are_fitted_as_the_penalty_wants():
     assert np.corrcoef(model.predict(wide), tall.predict(wide))[0, 1] > 0.999
 
 
-@pytest.mark.parametrize("error", SHAPES)
+@pytest.mark.parametrize("noise", SHAPES)
 @pytest.mark.parametrize(
     "y",
     [
@@ -172,42 +223,42 @@ def test_more_features_than_rows_are_fitted_as_the_penalty_wants():
         [(1e6, np.inf)] + [(float(row), float(row)) for row in range(19)],
     ],
 )
-def test_poor_data_give_finite_models(error, y):
+def test_poor_data_give_finite_models(noise, y):
     X = np.arange(20.0)[:, np.newaxis]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that rounding ends the search early, with limits of 1e149
-        model = CensoredLinearRegression(error=error).fit(X, y)
+        model = CensoredLinearRegression(noise=noise).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     assert 0 < model.scale_ < np.inf
     curves = model.predict_survival_function(X, [-1.0, 0.0, 10.0])
     assert (np.diff(curves, axis=1) <= 0).all()
 
 
-@pytest.mark.parametrize("error", SHAPES)
+@pytest.mark.parametrize("noise", SHAPES)
 @pytest.mark.parametrize("kind", ["right", "left and right", "exact"])
-def test_limits_of_one_value_give_the_same_model_in_every_unit(error, kind):
+def test_limits_of_one_value_give_the_same_model_in_every_unit(noise, kind):
     X = np.arange(20.0)[:, np.newaxis]
     is_late = np.ones(20, bool) if kind == "right" else X[:, 0] > 8
     y = np.column_stack([np.where(is_late, 5.0, -np.inf), np.where(is_late, np.inf, 5.0)])
     y = np.full((20, 2), 5.0) if kind == "exact" else y
-    model = CensoredLinearRegression(error=error).fit(X, y)
+    model = CensoredLinearRegression(noise=noise).fit(X, y)
     chances = model.predict_distribution(X).cdf(5.0)
     for unit in (1e-300, 1e-6, 1000.0, 1e140):
-        other = CensoredLinearRegression(error=error).fit(X, unit * y)
+        other = CensoredLinearRegression(noise=noise).fit(X, unit * y)
         np.testing.assert_allclose(other.predict(X), unit * model.predict(X), rtol=1e-12)
         assert other.scale_ == pytest.approx(unit * model.scale_, rel=1e-9)
         np.testing.assert_allclose(
             other.predict_distribution(X).cdf(5.0 * unit), chances, atol=1e-6
         )
         # Of a logarithm a unit is added.
-        moved = CensoredLinearRegression(error=error).fit(X, y + np.log(unit))
+        moved = CensoredLinearRegression(noise=noise).fit(X, y + np.log(unit))
         np.testing.assert_allclose(moved.predict(X), model.predict(X) + np.log(unit), atol=0.01)
     assert chances.std() > 0.1 or kind != "left and right"
 
 
 def test_files_keep_the_model(tmp_path):
     X, y = draw_rows(4)
-    model = CensoredLinearRegression(error="gumbel").fit(X, y)
+    model = CensoredLinearRegression(noise="gumbel").fit(X, y)
     save(model, tmp_path / "model.mw")
     np.testing.assert_array_equal(
         load(tmp_path / "model.mw").predict_quantile(X, [0.2]), model.predict_quantile(X, [0.2])
@@ -217,7 +268,7 @@ def test_files_keep_the_model(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"error": "cauchy"}, "error: expected"),
+        ({"noise": "cauchy"}, "noise: expected"),
         ({"alpha": -1.0}, "alpha: expected a number >= 0, got -1.0"),
         ({"tol": 0.0}, "tol: expected"),
         ({"max_iter": 0}, "max_iter: expected"),

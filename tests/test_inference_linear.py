@@ -26,7 +26,7 @@ from marginwood.export import to_sql
 from marginwood.report._content import describe
 
 SHAPES = {"normal": stats.norm, "logistic": stats.logistic, "gumbel": stats.gumbel_l}
-ERROR_OF = {
+NOISE_OF = {
     "gaussian": "normal",
     "lognormal": "normal",
     "logistic": "logistic",
@@ -132,7 +132,7 @@ def parameters(model):
 def test_survreg_prints_the_same(data, dist):
     X, y, correction = read(data)
     value, standard_error, log_likelihood, constant = SURVREG[data, dist]
-    model = CensoredLinearRegression(error=ERROR_OF[dist], alpha=0).fit(X, y)
+    model = CensoredLinearRegression(noise=NOISE_OF[dist], alpha=0).fit(X, y)
     np.testing.assert_allclose(parameters(model), value, rtol=1e-7)
     np.testing.assert_allclose(model.standard_errors_, standard_error, rtol=1e-7)
     assert model.log_likelihood_ - correction == pytest.approx(log_likelihood, abs=1e-7)
@@ -144,7 +144,7 @@ def test_survreg_prints_the_same(data, dist):
 def test_a_known_scale_is_the_exponential_model_of_survreg():
     # survreg(Surv(time, status) ~ age + sex + ph.ecog, data = lung, dist = "exponential")
     X, y, correction = read("lung")
-    model = CensoredLinearRegression(error="gumbel", alpha=0, scale=1).fit(X, y)
+    model = CensoredLinearRegression(noise="gumbel", alpha=0, scale=1).fit(X, y)
     expected = [6.3734231982418, -0.0102173605939, 0.5090613997839, -0.4050169899760]
     np.testing.assert_allclose(parameters(model), expected, rtol=1e-8)
     expected = [0.62075510130804, 0.00917689478206, 0.16716118927639, 0.11269745509555]
@@ -171,7 +171,7 @@ def test_a_known_scale_is_the_exponential_model_of_survreg():
 )
 def test_robust_standard_errors_are_those_of_survreg(make_groups, expected):
     X, y, _ = read("lung")
-    model = CensoredLinearRegression(error="gumbel", alpha=0)
+    model = CensoredLinearRegression(noise="gumbel", alpha=0)
     model.fit(X, y, groups=make_groups(X))
     np.testing.assert_allclose(model.standard_errors_, expected, rtol=1e-7)
     assert f"robust, by {len(np.unique(make_groups(X)))} groups" in str(model.summary())
@@ -180,13 +180,13 @@ def test_robust_standard_errors_are_those_of_survreg(make_groups, expected):
 def test_nested_models_are_compared_as_anova_does():
     # anova(survreg(... ~ age), survreg(... ~ age + sex + ph.ecog), dist = "weibull")
     X, y, _ = read("lung")
-    large = CensoredLinearRegression(error="gumbel", alpha=0).fit(X, y)
-    small = CensoredLinearRegression(error="gumbel", alpha=0).fit(X[:, :1], y)
+    large = CensoredLinearRegression(noise="gumbel", alpha=0).fit(X, y)
+    small = CensoredLinearRegression(noise="gumbel", alpha=0).fit(X[:, :1], y)
     for table in (large.compare(small), small.compare(large)):
         assert table["chi_squared"][1] == pytest.approx(25.97587191777, abs=1e-7)
         assert table["df"][1] == 2
         assert table["p"][1] == pytest.approx(2.287763262735e-06, rel=1e-6)
-    known = CensoredLinearRegression(error="gumbel", alpha=0, scale=1).fit(X, y)
+    known = CensoredLinearRegression(noise="gumbel", alpha=0, scale=1).fit(X, y)
     gain = 2 * (1143.56315131 - 1132.43874588)
     assert large.compare(known)["chi_squared"][1] == pytest.approx(gain, abs=1e-6)
 
@@ -197,17 +197,17 @@ def test_models_that_are_not_nested_are_refused():
     first = model.fit(X[:, :1], y)
     with pytest.raises(ValueError, match="other: expected nested models"):
         first.compare(CensoredLinearRegression(alpha=0).fit(X[:, 1:2], y))
-    with pytest.raises(ValueError, match="same rows with errors of the same shape"):
+    with pytest.raises(ValueError, match="same rows with noise of the same shape"):
         first.compare(CensoredLinearRegression(alpha=0).fit(X[:, :2], 2 * y))
-    with pytest.raises(ValueError, match="same rows with errors of the same shape"):
-        first.compare(CensoredLinearRegression(alpha=0, error="gumbel").fit(X[:, :2], y))
+    with pytest.raises(ValueError, match="same rows with noise of the same shape"):
+        first.compare(CensoredLinearRegression(alpha=0, noise="gumbel").fit(X[:, :2], y))
     with pytest.raises(ValueError, match="other: expected a CensoredLinearRegression with alpha=0"):
         first.compare(CensoredLinearRegression().fit(X[:, :2], y))
 
 
 def test_the_summary_tests_the_model_against_the_constant():
     X, y, _ = read("lung")
-    model = CensoredLinearRegression(error="gumbel", alpha=0).fit(X, y)
+    model = CensoredLinearRegression(noise="gumbel", alpha=0).fit(X, y)
     table = model.summary(level=0.9, time_ratio=True)
     assert table["term"] == ["(intercept)", "x[0]", "x[1]", "x[2]", "log(scale)"]
     # summary(survreg(...)): z and p of sex
@@ -219,7 +219,7 @@ def test_the_summary_tests_the_model_against_the_constant():
     assert table["ratio_upper"][2] == pytest.approx(np.exp(model.coef_[1] + half))
     assert np.isnan(table["time_ratio"][0])
     assert "chi-squared 29.98, df 3, p <0.0001" in str(table)
-    assert "Confidence intervals: 90 %. Scale of the errors: 0.7311." in str(table)
+    assert "Confidence intervals: 90 %. Scale of the noise: 0.7311." in str(table)
 
 
 def test_a_penalised_model_says_that_it_shrinks():
@@ -270,11 +270,11 @@ def test_terms_that_are_sums_of_others_have_no_estimate():
     assert "Terms without an estimate" in str(table)
 
 
-def draw_rows(seed, error, n_rows=60, *, is_late):
+def draw_rows(seed, noise, n_rows=60, *, is_late):
     """Rows of all kinds of censoring, some of which entered late."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 2))
-    value = X[:, 0] - 0.5 * X[:, 1] + 0.7 * SHAPES[error].rvs(size=n_rows, random_state=rng)
+    value = X[:, 0] - 0.5 * X[:, 1] + 0.7 * SHAPES[noise].rvs(size=n_rows, random_state=rng)
     lower, upper = value - rng.exponential(size=n_rows), value + rng.exponential(size=n_rows)
     kind = rng.integers(0, 4, n_rows)
     lower = np.select([kind == 0, kind == 3], [value, -np.inf], lower)
@@ -312,16 +312,16 @@ def second_derivative(function, point, step=1e-4):
 @given(st.integers(0, 10**6), st.sampled_from(sorted(SHAPES)), st.booleans())
 @settings(max_examples=20, deadline=None)
 def test_estimates_maximise_the_likelihood_and_its_curvature_is_their_precision(
-    seed, error, is_late
+    seed, noise, is_late
 ):
-    X, y, entry = draw_rows(seed, error, is_late=is_late)
+    X, y, entry = draw_rows(seed, noise, is_late=is_late)
     weight = np.random.default_rng(seed).integers(1, 3, len(y)).astype(float)
     arguments = {"entry": entry} if is_late else {}
-    model = CensoredLinearRegression(error=error, alpha=0).fit(X, y, weight, **arguments)
+    model = CensoredLinearRegression(noise=noise, alpha=0).fit(X, y, weight, **arguments)
     entry = entry if is_late else np.full(len(y), -np.inf)
 
     def value(theta):
-        return log_likelihood(theta, X, y, entry, SHAPES[error], weight)
+        return log_likelihood(theta, X, y, entry, SHAPES[noise], weight)
 
     found = parameters(model)
     assert model.log_likelihood_ == pytest.approx(value(found), rel=1e-9, abs=1e-7)
@@ -336,7 +336,7 @@ def test_a_weight_of_two_is_a_row_twice_also_for_groups_and_entries():
     weight = np.where(np.arange(len(X)) % 3 == 0, 2.0, 1.0)
     twice = np.repeat(np.arange(len(X)), weight.astype(int))
     groups = np.arange(len(X)) // 4
-    model = CensoredLinearRegression(error="logistic", alpha=0)
+    model = CensoredLinearRegression(noise="logistic", alpha=0)
     model.fit(X, y, weight, entry=entry, groups=groups)
     found = parameters(model), model.covariance_, model.log_likelihood_, model.bic_
     model.fit(X[twice], y[twice], entry=entry[twice], groups=groups[twice])
@@ -357,7 +357,7 @@ def test_delayed_entry_is_that_of_lifelines():
     stop = np.minimum(time, entry + rng.uniform(0.5, 2, 400))
     kept = time > entry
     y = from_events(np.log(stop), stop == time)[kept]
-    model = CensoredLinearRegression(error="gumbel", alpha=0)
+    model = CensoredLinearRegression(noise="gumbel", alpha=0)
     model.fit(x[kept, None], y, entry=np.log(entry[kept]))
     expected = [0.531335313, 0.387442349, -0.610129740]
     np.testing.assert_allclose(parameters(model), expected, rtol=2e-5)
@@ -376,13 +376,13 @@ def test_delayed_entry_is_that_of_lifelines():
         ([1, -np.inf] * 3, [np.inf, 1] * 3, "leave open which parameters"),
     ],
 )
-@pytest.mark.parametrize("error", SHAPES)
+@pytest.mark.parametrize("noise", SHAPES)
 def test_where_no_finite_estimate_exists_an_error_says_why_and_what_helps(
-    error, lower, upper, advice
+    noise, lower, upper, advice
 ):
     X = np.arange(6.0)[:, np.newaxis]
     y = make_intervals(lower, upper)
-    model = CensoredLinearRegression(error=error, alpha=0)
+    model = CensoredLinearRegression(noise=noise, alpha=0)
     with pytest.raises(ValueError, match=advice) as raised:
         model.fit(X, y)
     assert "Give a penalty (alpha=0.01" in str(raised.value)
@@ -406,7 +406,7 @@ def test_entries_that_cannot_be_are_refused():
 def test_files_keep_judgements(tmp_path):
     X, y, _ = read("lung")
     model = TransformedIntervalRegressor(
-        CensoredLinearRegression(error="gumbel", alpha=0), func="log"
+        CensoredLinearRegression(noise="gumbel", alpha=0), func="log"
     ).fit(X, np.exp(y))
     save(model, tmp_path / "model.mw")
     table = load(tmp_path / "model.mw").regressor_.summary(time_ratio=True)

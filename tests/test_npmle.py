@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from marginwood import from_detection_limits, from_events, make_intervals
 from marginwood.datasets import load_diabetic_nephropathy, load_gbsg2
 from marginwood.distributions import turnbull
-from marginwood.distributions._npmle import make_problem
+from marginwood.distributions._solve import make_problem
 from reference import cells_of, places_of
 from strategies import (
     SIDES,

@@ -1,6 +1,7 @@
 """Pictures of distributions and of scores, by what is in them: places, texts and numbers of artists."""
 
 import warnings
+from itertools import pairwise
 from math import inf, nan
 
 import numpy as np
@@ -18,6 +19,7 @@ from marginwood import (
     from_events,
 )
 from marginwood.datasets import make_sine
+from marginwood.distributions import turnbull
 from marginwood.metrics import d_calibration, target_interval_auc
 from marginwood.plotting import (
     plot_calibration,
@@ -52,7 +54,7 @@ def step_at(line, t):
 
 def test_right_censored_rows_give_the_curve_of_kaplan_and_meier():
     ax = plot_turnbull(from_events([1, 2, 2, 3, 4], [1, 0, 1, 1, 0]))
-    assert labels(ax) == ["Kaplan-Meier", "not determined", "censored"]
+    assert labels(ax) == ["Kaplan-Meier", "not determined", "censored", "certain bounds"]
     curve, censored = ax.lines
     # By hand: 4 of 5 survive 1, 3 of 4 survive 2, 1 of 2 survives 3.
     survival = [1.0, 0.8, 0.8 * 3 / 4, 0.8 * 3 / 4 / 2, 0.8 * 3 / 4 / 2]
@@ -73,7 +75,7 @@ def test_between_the_curves_of_overlapping_intervals_it_is_shaded():
     ax = plot_turnbull(
         [(0, 2), (1, 3), (5, 6), (5, inf), (-inf, 7)]
     )  # masses in [1, 2] and in [5, 6]
-    assert labels(ax) == ["Turnbull", "not determined"]
+    assert labels(ax) == ["Turnbull", "not determined", "certain bounds"]
     greatest, least = ax.lines
     np.testing.assert_allclose(
         [step_at(greatest, t) for t in (0.5, 1.5, 2.5, 5.5, 6.5)], [1, 1, 0.5, 0.5, 0], atol=1e-3
@@ -81,6 +83,39 @@ def test_between_the_curves_of_overlapping_intervals_it_is_shaded():
     np.testing.assert_allclose(
         [step_at(least, t) for t in (0.5, 1.5, 2.5, 5.5, 6.5)], [1, 0.5, 0.5, 0, 0], atol=1e-3
     )
+
+
+def heights(band, t):
+    """The lower and the upper edge of a band of steps at a value."""
+    corners = band.get_paths()[0].vertices
+    at = np.abs(corners[:, 0] - t).min() == np.abs(corners[:, 0] - t)
+    return corners[at][:, 1].min(), corners[at][:, 1].max()
+
+
+def test_a_pale_band_holds_what_the_rows_say_for_certain():
+    y = [(0, 2), (1, 3), (5, 6), (5, inf), (4, 4)]
+    band = plot_turnbull(y, sample_weight=[1, 1, 1, 1, 4]).collections[-1]
+    # Before 4 a weight of 2 has ended; at 4 one of 6 has, and no other row has begun.
+    assert heights(band, 4) == pytest.approx((2 / 8, 6 / 8))
+    corners = band.get_paths()[0].vertices
+    times = np.unique(corners[:, 0])
+    assert {0, 1, 2, 3, 4, 5, 6} <= set(times)
+    estimate = turnbull(y, [1, 1, 1, 1, 4])
+    for begin, end in pairwise(times):
+        sides = [corners[corners[:, 0] == t][:, 1] for t in (begin, end)]
+        held = [value for value in sides[0] if np.isclose(value, sides[1]).any()]
+        expected = estimate.sf((begin + end) / 2, bound="certain")
+        assert {round(value, 9) for value in expected} <= {round(value, 9) for value in held}
+
+
+def test_the_curve_of_one_row_of_a_forest_has_the_band_of_its_rows(forest):
+    grid = np.linspace(-1, 1, 9)
+    ax = plot_survival(forest, X[:1], grid)
+    (band,) = ax.collections
+    expected = forest.predict_distribution(X[:1]).sf(grid, bound="certain")[0]
+    for t, (low, high) in zip(grid, expected, strict=True):
+        assert heights(band, t) == pytest.approx((low, high))
+    assert not plot_survival(forest, X[:2], grid).collections
 
 
 def test_a_weight_counts_as_rows():

@@ -495,6 +495,11 @@ def test_every_leaf_has_the_curve_of_its_rows(fitted):
         np.testing.assert_allclose(
             steps["greatest"][:-1], estimate.sf(between, bound="upper"), atol=5e-5
         )
+        np.testing.assert_allclose(
+            np.transpose([steps["certain_least"], steps["certain_greatest"]])[:-1],
+            estimate.sf(between, bound="certain"),
+            atol=5e-5,
+        )
     assert describe(fitted["forest"], X_NEW, Y_NEW)["leaf_curves"] == {}
 
 

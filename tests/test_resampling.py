@@ -92,6 +92,49 @@ def test_a_piece_that_fails_ends_the_loop_with_its_error():
         run(fail, [0, 1, 2], n_jobs=2)
 
 
+class Part:
+    """Something that some pieces share."""
+
+    def __init__(self, log):
+        self.log = log
+        self.is_released = False
+
+    def release(self):
+        assert not self.is_released
+        self.is_released = True
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_threads_keep_to_parts_of_their_own_and_release_each_at_its_last_piece(n_jobs):
+    lock = threading.Lock()
+    parts = [Part([]) for _ in range(4)]
+    most_open = 0
+
+    def work(piece):
+        nonlocal most_open
+        with lock:
+            part = parts[piece // 5]
+            assert not part.is_released
+            part.log.append(piece)
+            most_open = max(most_open, sum(bool(p.log) and not p.is_released for p in parts))
+        return piece
+
+    pieces = list(range(20))
+    found = run(work, pieces, shared=lambda piece: parts[piece // 5], n_jobs=n_jobs)
+    assert list(found) == pieces
+    assert most_open <= n_jobs
+    for number, part in enumerate(parts):
+        assert sorted(part.log) == list(range(5 * number, 5 * number + 5))
+        assert part.is_released
+
+
+def test_a_thread_without_a_part_of_its_own_helps_another():
+    part = Part([])
+    both_are_at_work = threading.Barrier(2, timeout=PATIENCE)
+    run(lambda _: both_are_at_work.wait(), [0, 1], shared=lambda _: part, n_jobs=2)
+    assert part.is_released
+
+
 def test_progress_counts_what_was_kept(caplog):
     caplog.set_level("INFO", logger="marginwood")
     run(lambda piece: piece, [0, 1, 2], label="pieces", keeper=Memory({0: 0}), verbose=1)

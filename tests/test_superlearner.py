@@ -217,9 +217,29 @@ def test_unseen_rows_are_predicted_by_cross_fitting_and_by_out_of_bag_trees():
             )
             np.testing.assert_array_equal(unseen[name], fitted.oof_prediction_)
     assert {"forest", "boosting"} < unseen.keys()
+    # Weights without a fold are near those of all rows.
     expected = sum(model.weights_[name] * prediction for name, prediction in unseen.items())
-    np.testing.assert_allclose(model.oof_prediction_, expected)
-    assert model.oof_score_ == pytest.approx(-interval_mean_squared_error(Y, expected))
+    assert 0 < np.abs(model.oof_prediction_ - expected).max() < 0.5
+    assert model.oof_score_ == pytest.approx(-interval_mean_squared_error(Y, model.oof_prediction_))
+
+
+def test_a_fold_has_no_say_in_the_weights_of_its_own_predictions():
+    parts = np.split(np.arange(30), 3)
+    folds = [(np.setdiff1d(np.arange(30), part), part) for part in parts]
+    y = np.repeat([0.0, 8.0, 8.0], 10)
+    models = [("low", Always(0.0)), ("high", Always(8.0))]
+    model = IntervalSuperLearner(models, cv=folds, random_state=0).fit(X[:30], y)
+    assert model.oof_prediction_[:10].tolist() == [8.0] * 10
+    others = {}
+    for number, part in enumerate(parts):
+        rest = np.setdiff1d(np.arange(30), part)
+        alone = [(rest, rest)]
+        weights = IntervalSuperLearner(models, cv=alone, random_state=0).fit(X[:30], y).weights_
+        others[number] = 8.0 * weights["high"]
+    np.testing.assert_allclose(model.oof_prediction_, np.repeat(list(others.values()), 10))
+    single = IntervalSuperLearner(models, cv=[folds[0]], random_state=0).fit(X[:30], y)
+    assert single.oof_prediction_[:10].tolist() == [0.0] * 10
+    assert np.isnan(single.oof_prediction_[10:]).all()
 
 
 def test_the_weighted_mean_of_the_models_that_have_weight_predicts():

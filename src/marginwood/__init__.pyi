@@ -40,7 +40,13 @@ from ._tuning.tree import MaxMarginIntervalTreeCV
 from ._warmup import warmup
 from .conformal import ConformalIntervalRegressor
 from .export import export_text
-from .intervals import check_intervals, from_detection_limits, from_events, make_intervals
+from .intervals import (
+    check_intervals,
+    from_brackets,
+    from_detection_limits,
+    from_events,
+    make_intervals,
+)
 from .metrics import (
     interval_accuracy,
     interval_d2_score,
@@ -83,6 +89,7 @@ __all__ = [
     "distributions",
     "export",
     "export_text",
+    "from_brackets",
     "from_detection_limits",
     "from_events",
     "inference",

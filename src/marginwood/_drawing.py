@@ -18,7 +18,7 @@ from marginwood._fitted import Search
 from marginwood._support.checks import check_count
 from marginwood._support.text import one_line
 from marginwood._trees.table import IntervalTree
-from marginwood.distributions import IntervalDistribution
+from marginwood.distributions import Turnbull
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -177,20 +177,27 @@ def curve_ends(values: FloatArray, *, is_log: bool = False) -> tuple[float, floa
 
 
 class SurvivalSteps(NamedTuple):
-    """The least and the greatest survival function that a distribution allows; each value holds from its time on."""
+    """The least and the greatest survival function of an estimate; each value holds from its time on."""
 
     times: FloatArray
     least: FloatArray
     greatest: FloatArray
+    # Those that the rows allow, whatever is assumed.
+    certain_least: FloatArray
+    certain_greatest: FloatArray
 
 
-def survival_steps(distribution: IntervalDistribution, low: float, high: float) -> SurvivalSteps:
-    """The steps of a single distribution between two values."""
-    times = np.unique(np.append(distribution.support.clip(low, high), [low, high]))
+def survival_steps(estimate: Turnbull, low: float, high: float) -> SurvivalSteps:
+    """The steps of an estimate between two values."""
+    # Rows that are all as small, and all as large, as can be begin and end where the rows do.
+    smallest, largest = estimate._extremes()
+    ends = np.append(smallest.support[:, 0], largest.support[:, 1])
+    ends = np.concatenate([estimate.support.ravel(), ends, np.array([low, high])])
+    times = np.unique(ends.clip(low, high))
     # A curve is constant between two ends, and what is open above starts right after its end.
     between = np.append((times[:-1] + times[1:]) / 2, times[-1])
-    least, greatest = (distribution.sf(between, bound=bound) for bound in ("lower", "upper"))
-    return SurvivalSteps(times, least, greatest)
+    least, greatest = (estimate.sf(between, bound=bound) for bound in ("lower", "upper"))
+    return SurvivalSteps(times, least, greatest, *estimate.sf(between, bound="certain").T)
 
 
 class Surface(NamedTuple):

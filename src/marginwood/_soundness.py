@@ -253,6 +253,7 @@ ATTRIBUTES: dict[str, Check] = {
         lambda value: _is_array(value, np.float64, None, 2) and len(check_intervals(value))
     ),
     "_weight": _array("_intervals", holds=_is_share),
+    "_entry": _array("_intervals", holds=lambda values: values < np.inf),
     "_leaves": _check_leaves,
     "_draws": _check_draws,
     "oob_prediction_": _array("_intervals", holds=_anything),

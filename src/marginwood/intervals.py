@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import DataConversionWarning
 
+from marginwood._brackets import read_brackets, read_categories
+from marginwood._ends import SIDES, close_ends, move_ends
 from marginwood._ends import BoolArray as BoolArray
 from marginwood._ends import FloatArray as FloatArray
-from marginwood._ends import close_ends, move_ends
 from marginwood._mistakes import explain_order
 from marginwood._support.arrays import as_columns, as_numbers, raise_first
 from marginwood._support.checks import check_choice
@@ -28,6 +29,7 @@ __all__ = [
     "CENSORING_KINDS",
     "censoring_kind",
     "check_intervals",
+    "from_brackets",
     "from_detection_limits",
     "from_events",
     "make_intervals",
@@ -330,6 +332,63 @@ def from_detection_limits(
         bad, "y: NaN, missing or infinite", advice, **shown, lower_limit=low, upper_limit=high
     )
     return check_intervals(move_ends(lower, upper, ~is_strict, ~is_strict), name="y")
+
+
+def from_brackets(
+    y: Any, *, edges: Any = None, closed: str | None = None, decimal: Literal[".", ","] = "."
+) -> FloatArray:
+    """Make intervals from brackets in words, such as answers to a question about income or age.
+
+    Parameters
+    ----------
+    y : array-like of str, shape (n,)
+        Texts: ``"25-50"``, ``"25 to 50"``, ``"between 25 and 50"``, ``"<10"``, ``"under 10"``,
+        ``"up to 10"``, ``">100"``, ``"over 100"``, ``"100+"``, ``"100 or more"``, a number, or the
+        notation of intervals, ``"[25, 50)"``, as the ``cut`` of polars writes it. Numbers may have
+        thousands (``1,000`` or ``1 000``), a factor (``k``, ``M``, ``million``), a currency and a
+        unit, in all rows alike. With `edges` a column of ordered categories. The result of
+        ``pandas.cut`` without labels is taken, too.
+    edges : array-like, default=None
+        The edges of the categories of `y`, one more than there are categories, in their order: for
+        labels such as "low" and "high". A row without a category may be anything.
+    closed : {"right", "left", "both", "neither"}, default=None
+        Which ends belong to ranges whose text does not say, such as ``"25-50"``, and to categories.
+        None for the upper end, or for both where no two ranges touch: ``"18-24"`` beside
+        ``"25-34"``.
+    decimal : {".", ","}, default="."
+        The decimal mark.
+
+    Returns
+    -------
+    ndarray of shape (n, 2)
+        The checked intervals.
+
+    Examples
+    --------
+    >>> from marginwood.intervals import from_brackets
+    >>> from_brackets(["under 25k", "25-50k", "50-100k", "100k+"]).round()
+    array([[   -inf,  25000.],
+           [ 25000.,  50000.],
+           [ 50000., 100000.],
+           [100000.,     inf]])
+    """
+    check_choice("decimal", decimal, (".", ","))
+    if closed is not None:
+        check_choice("closed", closed, SIDES)
+    if find_intervals(y) is not None:
+        return check_intervals(y)
+    if edges is not None:
+        return make_intervals(*read_categories(y, edges), closed=closed or "right")
+    cells = np.asarray(y, dtype=object)
+    if cells.ndim != 1 or not len(cells):
+        raise ValueError(f"y: expected texts of shape (n,), got shape {cells.shape}.")
+    lower, upper, sides = read_brackets([_as_text(cell) for cell in cells], closed, decimal)
+    return make_intervals(lower, upper, closed=sides)
+
+
+def _as_text(cell: Any) -> str:
+    is_missing = cell is None or cell != cell
+    return "" if is_missing else str(cell)
 
 
 def censoring_kind(y: Any) -> npt.NDArray[np.str_]:

@@ -3,10 +3,15 @@
 Numba's compiler is made for any function. These are written for it, few in kind and many in number,
 and what a first fit waits for is mostly Python: passes over code, and types of calls that have been
 found before.
+
+All of it leans on parts of numba that may change from one release to the next. So `jit` does
+without this module if it cannot be imported, or if what it compiles is not what it should be: then
+numba's own compiler has all to do.
 """
 
 import gc
 import operator
+import os
 from functools import cache, partial
 
 from llvmlite import binding as llvm
@@ -14,31 +19,25 @@ from numba import types
 from numba.core import ir as numba_ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.imputils import lower_constant
 from numba.core.ir_utils import build_definitions, get_definition, guard
 from numba.core.typing import Context
 from numba.core.untyped_passes import InlineInlinables, WithLifting
-from numba.extending import intrinsic, models, register_model
+from numba.extending import (
+    NativeValue,
+    intrinsic,
+    models,
+    overload,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 
 # Passes that look for closures and for arithmetic of whole arrays: kernels have none, which takes
 # 0.3 s to find out.
 NOT_NEEDED = ("InlineClosureLikes", "NopythonRewrites")
-
-
-class Constant(int):
-    """An integer that is part of a kernel's type: each of its values has a kernel of its own, without the others' code.
-
-    Kernels can compare it to another constant, and pass it on.
-    """
-
-    def __new__(cls, value, label):
-        """`label` is what a user calls it; it may be empty."""
-        self = super().__new__(cls, value)
-        self.label = label
-        return self
-
-    def __getnewargs__(self):
-        return int(self), self.label
 
 
 class ConstantType(types.Opaque):
@@ -47,6 +46,46 @@ class ConstantType(types.Opaque):
     def __init__(self, constant):
         super().__init__(f"constant({int(constant)}: {constant.label})")
         self.constant = constant
+
+
+def register_constants(cls):
+    """Give each constant of a class a type of its own, whose values take no room and compare by type."""
+    register_model(ConstantType)(models.OpaqueModel)
+
+    @unbox(ConstantType)
+    def unbox_constant(kind, value, c):
+        return NativeValue(c.context.get_dummy_value())
+
+    @lower_constant(ConstantType)
+    def lower(context, builder, kind, value):
+        return context.get_dummy_value()
+
+    def overload_comparison(operation):
+        @overload(operation)
+        def compare(a, b):
+            if not isinstance(a, ConstantType) or not isinstance(b, ConstantType):
+                return None
+            result = operation(a.constant, b.constant)
+
+            def give(a, b):
+                return result
+
+            return give
+
+    overload_comparison(operator.eq)
+    overload_comparison(operator.ne)
+
+    @typeof_impl.register(cls)  # the last step: without the others constants stay integers
+    def type_of(constant, context):
+        return ConstantType(constant)
+
+
+def protect_forks():
+    """Fork no process while a thread compiles: it would wait for ever for that thread, which it does not have."""
+    if hasattr(os, "register_at_fork"):
+        acquire = global_compiler_lock.acquire
+        release = global_compiler_lock.release
+        os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
 
 
 class _Replace(FunctionPass):
@@ -271,13 +310,23 @@ class KernelCompiler(CompilerBase):
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            return super().compile_extra(func)
+            compiled = super().compile_extra(func)
         finally:
             if was_enabled:
                 gc.enable()
+        self._set_environments(compiled)
+        return compiled
+
+    def _set_environments(self, compiled):
+        """Those of the parts, too."""
+        for env in compiled._find_referenced_environments():
+            compiled.codegen.set_env(env.env_name, env)
 
 
 class PartCompiler(KernelCompiler):
     """Compiles a function that only kernels call."""
 
     library_class = _PartLibrary
+
+    def _set_environments(self, compiled):
+        """The kernel does it."""

@@ -58,14 +58,12 @@ class GroupRoom(NamedTuple):
 
 
 def make_room(n_samples, n_categories):
-    """Room for features of up to this many categories; None if there are none."""
-    if n_categories == 0:
-        return None
+    """Room for features of up to this many categories; without values if there are none."""
     n_groups = min(n_samples, n_categories + 1)
     return GroupRoom(
         arranged=np.empty(n_samples, dtype=np.int32),
         starts=np.empty(n_groups + 1, dtype=np.int64),
-        values=np.empty(N_VALUES),
+        values=np.empty(N_VALUES if n_categories else 0),
         costs=np.empty((n_groups, N_VALUES)),
         pairs=np.empty(2 * N_LANES),
         sides=np.empty((2, N_VALUES)),
@@ -83,9 +81,7 @@ def make_room(n_samples, n_categories):
 
 @inlined
 def borrow_room(room):
-    """The same without reference counting; None stays None."""
-    if room is None:
-        return None
+    """The same without reference counting."""
     queue = Frontier(
         borrow(room.queue.priority), borrow(room.queue.slots), borrow(room.queue.pending)
     )
@@ -133,9 +129,9 @@ def _put_values(values, points, ends, mu, side):
 @inner
 def choose_values(room, points, mu):
     """Choose the values of a node with the minimiser `mu`, in ascending order; nothing to do without categories."""
-    if room is None:
-        return
     values = borrow(room.values)
+    if values.shape[0] == 0:
+        return
     points = borrow(points)
     ends = np.int64(FIRST), np.int64(points.shape[0] - N_SENTINELS + FIRST - 1)
     _put_values(values, points, ends, mu, np.int64(1))

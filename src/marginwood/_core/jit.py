@@ -1,5 +1,8 @@
 """Compilation policy, and intrinsics: with `compiler.py` the only module that imports numba.
 
+What is imported at the top are numba's published interfaces. Its internals are in `compiler.py`,
+and in methods whose failure costs time, not results.
+
 Five decorators, one policy: compiled on first use, without the GIL, with NumPy's rules for
 division. They differ in who calls the function:
 
@@ -17,13 +20,11 @@ literal: pass ``np.int64(0)``. ``min`` and ``max`` take two numbers in kernels.
 """
 
 import inspect
-import operator
-import os
 import pickle
 import platform
 import sys
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import llvmlite
@@ -31,29 +32,15 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import config, njit, types
-from numba.core import serialize
-from numba.core.compiler import CompileResult
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.imputils import lower_constant
-from numba.extending import (
-    NativeValue,
-    intrinsic,
-    models,
-    overload,
-    register_model,
-    typeof_impl,
-    unbox,
-)
+from numba.extending import intrinsic, models, overload, register_model  # noqa: F401 - for `lanes`
 
 from marginwood._core.cache import (
     Store,
-    UnusableError,
     digest,
     digest_core,
     digest_files,
     user_folder,
 )
-from marginwood._core.compiler import Constant, ConstantType, KernelCompiler, PartCompiler
 from marginwood._core.notices import Notices, purpose_of
 
 # The settings of numba that change machine code.
@@ -65,6 +52,23 @@ SETTINGS = (
     "OPT",
     "SLP_VECTORIZE",
 )
+
+
+class Constant(int):
+    """An integer that is part of a kernel's type: each of its values has a kernel of its own, without the others' code.
+
+    Kernels can compare it to another constant, and pass it on. Where numba has no room for such
+    types it is an integer like any other.
+    """
+
+    def __new__(cls, value, label):
+        """`label` is what a user calls it; it may be empty."""
+        self = super().__new__(cls, value)
+        self.label = label
+        return self
+
+    def __getnewargs__(self):
+        return int(self), self.label
 
 
 @cache
@@ -107,50 +111,127 @@ class _KeptKernel:
 
     def load_overload(self, sig, target_context):
         """The compiled kernel, or None after saying that it will be compiled."""
-        target_context.refresh()
         with suppress(Exception):  # whatever is wrong with it, it can be made again
+            from numba.core.compiler import CompileResult
+
+            target_context.refresh()
             kept = _store().read(self._name(sig, target_context.codegen()))
             if kept is not None:
                 return CompileResult._rebuild(target_context, *pickle.loads(kept))
+        _shortcuts.tell()
         _notices.compiling(self._purpose(sig))
         return None
 
     def save_overload(self, sig, data):
         """Keep a kernel, if that is possible."""
-        for env in data._find_referenced_environments():
-            data.codegen.set_env(env.env_name, env)  # those of its parts
         if not _notices.are_kept:
             return
         try:
+            from numba.core import serialize
+
             _store().write(self._name(sig, data.codegen), serialize.dumps(data._reduce()))
-        except UnusableError as error:
+        except Exception as error:  # the disk, or a numba that keeps kernels in another way
             _notices.not_kept("kernels have been compiled", error)
 
     def _purpose(self, signature):
         members = [member for kind in signature for member in getattr(kind, "types", (kind,))]
-        labels = [member.constant.label for member in members if isinstance(member, ConstantType)]
+        labels = [getattr(getattr(kind, "constant", None), "label", "") for kind in members]
         return " with ".join([purpose_of(self._function), *filter(None, labels)])
 
     def flush(self):
         """Nothing waits to be written."""
 
 
-if hasattr(os, "register_at_fork"):
-    # A process that is forked while a thread compiles would wait for ever for that thread, which it
-    # does not have.
-    acquire = global_compiler_lock.acquire
-    release = global_compiler_lock.release
-    os.register_at_fork(before=acquire, after_in_parent=release, after_in_child=release)
+POLICY = {"nogil": True, "error_model": "numpy"}
+# Options that are not numba's published ones.
+FASTER = {"no_cfunc_wrapper": True}
+PART = {**FASTER, "no_cpython_wrapper": True}
 
-POLICY = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-PART = {**POLICY, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
+
+class _Shortcuts:
+    """What `compiler` changes about numba, as long as this numba has room for it."""
+
+    def __init__(self):
+        self._problem = None  # why they are not taken
+        self._is_tried = False
+        self._module = None
+        try:
+            from marginwood._core import compiler
+
+            for options in (FASTER, PART, {"_nrt": False, "pipeline_class": partial}):
+                njit(**options)(_give)
+            compiler.protect_forks()
+            compiler.register_constants(Constant)
+        except Exception as error:  # whatever is missing, or is something else
+            self._problem = error
+        else:
+            self._module = compiler
+
+    def options(self, name, **more):
+        """The options that compile a function with `name` of the module."""
+        if self._module is None:
+            return POLICY
+        return {**POLICY, **more, "pipeline_class": partial(self._begin, name)}
+
+    def _begin(self, name, typing_context, target_context, library, args, returned, flags, names):
+        """The compiler for one function, which numba takes for a class."""
+        rest = target_context, library, args, returned, flags, names
+        if self._are_usable():
+            return getattr(self._module, name)(typing_context, *rest)
+        from numba.core.compiler import Compiler
+
+        flags.nrt = True  # its code may be such as counts references
+        return Compiler(typing_context, *rest)
+
+    def _are_usable(self):
+        """Whether this numba compiles a small kernel as it should; kernels are compiled one at a time."""
+        if not self._is_tried:
+            self._is_tried = True
+            try:
+                _try_out(self._module)
+            except Exception as error:
+                self._problem = error
+                self.tell()
+        return self._problem is None
+
+    def tell(self):
+        """Say why compiling takes longer, if it does."""
+        if self._problem is not None:
+            _notices.without_shortcuts(f"numba {numba.__version__}", self._problem)
+
+
+def _give(number):
+    return number
+
+
+def _try_out(compiler):
+    """Raise unless a kernel that needs every shortcut can be compiled and is right."""
+    wanted = Constant(1, "trial")
+
+    @njit(**POLICY, **PART, forceinline=False, pipeline_class=compiler.PartCompiler)
+    def least(a, b):
+        return min(a, b)
+
+    @njit(**POLICY, **FASTER, _nrt=False, pipeline_class=compiler.KernelCompiler)
+    def trial(kind, numbers):
+        if kind == wanted:
+            return least(max(numbers[0], numbers[1]), numbers[2])
+        return numbers.is_not_compiled
+
+    found = trial(Constant(1, "trial"), np.array([1.0, 3.0, 2.0]))
+    if found != 2.0:
+        raise AssertionError(f"a kernel gives {found} instead of 2.0")
+
+
+_shortcuts = None if config.DISABLE_JIT else _Shortcuts()
 
 
 def kernel(function, **options):
     """Decorate a kernel that Python calls."""
-    dispatcher = njit(**POLICY, **options, pipeline_class=KernelCompiler)(function)
-    if not config.DISABLE_JIT:
-        dispatcher._cache = _KeptKernel(function)
+    if config.DISABLE_JIT:
+        return function
+    dispatcher = njit(**_shortcuts.options("KernelCompiler", **FASTER, **options))(function)
+    dispatcher._cache = _KeptKernel(function)
     return dispatcher
 
 
@@ -159,10 +240,17 @@ def filling(function):
     return kernel(function, _nrt=False)
 
 
+def _part(**options):
+    """A decorator of functions that kernels call."""
+    if config.DISABLE_JIT:
+        return lambda function: function
+    return njit(**_shortcuts.options("PartCompiler", **PART), **options)
+
+
 # A function inherits `forceinline` from the one that calls it first, unless it has its own.
-inner = njit(**PART, forceinline=False)
-inlined = njit(**PART, forceinline=True)
-folded = njit(**PART, inline="always")
+inner = _part(forceinline=False)
+inlined = _part(forceinline=True)
+folded = _part(inline="always")
 
 
 # What `lanes` needs of numba.
@@ -189,34 +277,6 @@ if config.DISABLE_JIT:
         return array
 
 else:
-    register_model(ConstantType)(models.OpaqueModel)
-
-    @typeof_impl.register(Constant)
-    def _type_of_constant(constant, context):
-        return ConstantType(constant)
-
-    @unbox(ConstantType)
-    def _unbox_constant(kind, value, c):
-        return NativeValue(c.context.get_dummy_value())
-
-    @lower_constant(ConstantType)
-    def _lower_constant(context, builder, kind, value):
-        return context.get_dummy_value()
-
-    def _overload_comparison(operation):
-        @overload(operation)
-        def compare(a, b):
-            if not isinstance(a, ConstantType) or not isinstance(b, ConstantType):
-                return None
-            result = operation(a.constant, b.constant)
-
-            def give(a, b):
-                return result
-
-            return give
-
-    _overload_comparison(operator.eq)
-    _overload_comparison(operator.ne)
 
     @intrinsic
     def trailing_zeros(typingctx, word):

@@ -39,6 +39,7 @@ class Notices:
         self.said = set()
         self.last = None
         self.are_kept = True
+        self.is_fast = True
         self._store = store
 
     def say(self, message):
@@ -67,3 +68,10 @@ class Notices:
         if self.are_kept:
             self.say(f"{what}, which cannot be kept for later runs ({error})")
         self.are_kept = False
+
+    def without_shortcuts(self, numba, error):
+        """Say it once."""
+        if self.is_fast:
+            why = f"{type(error).__name__}: {error}".splitlines()[0]
+            self.say(f"{numba} takes no shortcuts, so compiling takes twice as long ({why})")
+        self.is_fast = False

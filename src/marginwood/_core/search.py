@@ -97,7 +97,7 @@ class Scratch(NamedTuple):
     features: np.ndarray
     random: np.ndarray
     screen: Screen
-    categories: GroupRoom | None
+    categories: GroupRoom
     frontier: Frontier
 
 

@@ -19,7 +19,7 @@ from marginwood._base import (
     check_outer_features,
     check_rows,
 )
-from marginwood._resampling.folds import Fold, make_folds
+from marginwood._resampling.folds import Fold, make_folds, mean_unseen
 from marginwood._resampling.run import run
 from marginwood._resampling.stops import keep_stages
 from marginwood._support.checks import check_model
@@ -126,14 +126,9 @@ class CrossFittedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
 
     def _keep(self, fitted: dict[Fold, tuple[Any, FloatArray]]) -> CrossFittedIntervalRegressor:
         """Keep the model of every fold; beside it come its predictions of the rows that it has not seen."""
-        n_rows = len(next(iter(fitted)).rows.intervals)
-        total, n_models = np.zeros(n_rows), np.zeros(n_rows)
-        for fold, (_, prediction) in fitted.items():
-            total[fold.unseen] += prediction
-            n_models[fold.unseen] += 1
         self.estimators_ = [model for model, _ in fitted.values()]
         self.folds_ = [fold.unseen for fold in fitted]
-        self.oof_prediction_ = np.where(n_models > 0, total / np.maximum(n_models, 1), np.nan)
+        self.oof_prediction_ = mean_unseen({fold: found for fold, (_, found) in fitted.items()})
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -24,10 +24,11 @@ from marginwood._ensemble.mixture import (
     widen,
 )
 from marginwood._linear.censored import CensoredLinearRegression
-from marginwood._linear.errors import ERRORS
+from marginwood._linear.noise import NOISES
 from marginwood._predictive import DistributionMixin
 from marginwood._resampling.folds import make_folds, make_whole
 from marginwood._resampling.run import run
+from marginwood._support.notices import warn
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
@@ -48,7 +49,7 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
     ----------
     models : "auto" or list of (str, estimator), default="auto"
         Names and models that have `predict_distribution`: a `CensoredLinearRegression`, a forest,
-        or any model in a `DistributionalIntervalRegressor`. "auto" is linear models with errors of
+        or any model in a `DistributionalIntervalRegressor`. "auto" is linear models with noise of
         three shapes, and two forests.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds
@@ -251,18 +252,24 @@ class DistributionalSuperLearner(DistributionMixin, MixtureMixin, BaseEstimator)
         ndarray of shape (n_samples,)
             Medians. Where a curve ends before it reaches one half, what is left of it is placed as
             those models place it that go on beyond the limits, such as linear ones; if there is
-            none, it is the farthest limit.
+            none, it is the farthest limit. A warning counts such rows.
         """
         mixed, members = self._mix(X)
+        n_beyond = np.count_nonzero((mixed[:, 0] > 0.5) | (mixed[:, -1] < 0.5))
+        if n_beyond:
+            warn(
+                f"predict: {n_beyond} of {len(mixed)} medians lie beyond all limits of the training rows. They are "
+                "extrapolated by models of a fixed shape; where there is none, they are the last limit."
+            )
         return find_medians(
             mixed, self.limits_, members, [self.weights_[name] for name in self.estimators_]
         )
 
 
 def auto_models() -> list[tuple[str, Any]]:
-    """Linear models with errors of every shape, and forests of small and large leaves."""
+    """Linear models with noise of every shape, and forests of small and large leaves."""
     models: list[tuple[str, Any]] = [
-        (f"linear-{name}", CensoredLinearRegression(error=name)) for name in ERRORS
+        (f"linear-{name}", CensoredLinearRegression(noise=name)) for name in NOISES
     ]
     models.append(("forest", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=15)))
     models.append(("forest-fine", MaxMarginIntervalForest(max_features=1 / 3, min_samples_leaf=5)))

@@ -22,12 +22,12 @@ from marginwood._ensemble.leaderboard import Leaderboard
 from marginwood._ensemble.library import auto_models, check_models
 from marginwood._ensemble.members import Finished, Member, MixtureMixin, Piece, list_pieces
 from marginwood._ensemble.weights import score_known, select_weights
-from marginwood._resampling.folds import Fold, make_folds
+from marginwood._resampling.folds import Fold, make_folds, mean_unseen
 from marginwood._resampling.journal import describe, digest
 from marginwood._resampling.run import run
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
-from marginwood.intervals import FloatArray
+from marginwood.intervals import BoolArray, FloatArray
 from marginwood.metrics import get_scorer
 
 __all__ = ["IntervalSuperLearner"]
@@ -91,10 +91,11 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
         A table of names, scores, weights and seconds to print;
         ``pandas.DataFrame(leaderboard_.to_dict())`` takes it.
     oof_prediction_ : ndarray of shape (n_samples,)
-        The mixture's prediction of every training row by models that have not seen it; NaN if there
-        are none.
+        The mixture's prediction of every training row by models that have not seen it, with weights
+        that were chosen without its fold; NaN if there are none. With a single fold there are no
+        other rows to choose by.
     oof_score_ : float
-        Its score. The weights were chosen on the same rows, so it is slightly too good.
+        Its score.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Weighted mean of the importances, over the models that have any.
     categories_ : list or None
@@ -180,7 +181,7 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
         with self._open_checkpoint(folds, members, seed) as checkpoint:
             finished = self._run(members, checkpoint, lambda: ends - clock())
         models, unseen = self._collect(members, finished)
-        self._weigh(models, unseen, folds[0], scorer, seed)
+        self._weigh(models, unseen, folds, scorer, seed)
         return self
 
     def _check_limit(self) -> float:
@@ -289,14 +290,14 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
         self,
         models: dict[str, Any],
         unseen: dict[str, FloatArray],
-        fold: Fold,
+        folds: list[Fold],
         scorer: Any,
         seed: int,
     ) -> None:
-        """Choose the weights, and keep the models that have any; of the fold count rows and weights alone."""
-        weighted = fold.weighted
+        """Choose the weights, and keep the models that have any."""
+        every, weighted = folds[0].rows, folds[0].weighted
         predictions = np.array(list(unseen.values()))
-        is_known = np.isfinite(predictions).all(axis=0) & fold.rows.is_informative
+        is_known = np.isfinite(predictions).all(axis=0) & every.is_informative
         if not is_known.any():
             poor = [
                 name for name, prediction in unseen.items() if not np.isfinite(prediction).any()
@@ -305,14 +306,18 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
                 "models: no informative row has a finite prediction of every model that has not seen it"
                 + (f"; {', '.join(map(repr, poor))} gave none." if poor else ".")
             )
-        rows = fold.rows.take(is_known)
-        predictions = predictions[:, is_known]
-        weights = select_weights(self, rows, predictions, scorer, weighted=weighted, seed=seed)
+
+        def choose(chosen: BoolArray) -> FloatArray:
+            known, rows = predictions[:, chosen], every.take(chosen)
+            return select_weights(self, rows, known, scorer, weighted=weighted, seed=seed)
+
+        def score(prediction: FloatArray) -> float:
+            rows, known = every.take(is_known), prediction[is_known]
+            return score_known(self, rows, known, scorer, weighted=weighted)
+
+        weights = choose(is_known)
         self.weights_ = dict(zip(models, weights.tolist(), strict=True))
-        self._scores = {
-            name: score_known(self, rows, prediction, scorer, weighted=weighted)
-            for name, prediction in zip(models, predictions, strict=True)
-        }
+        self._scores = {name: score(prediction) for name, prediction in unseen.items()}
         unscored = [name for name, score in self._scores.items() if not np.isfinite(score)]
         if unscored:
             warn(
@@ -321,10 +326,29 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
         self.estimators_ = {
             name: model for name, model in models.items() if self.weights_[name] > 0
         }
-        self.oof_prediction_ = self._mix({name: unseen[name] for name in self.estimators_})
-        self.oof_score_ = score_known(
-            self, rows, self.oof_prediction_[is_known], scorer, weighted=weighted
-        )
+        self.oof_prediction_ = self._mix_unseen(predictions, choose, is_known, folds)
+        self.oof_score_ = score(self.oof_prediction_)
+
+    def _mix_unseen(
+        self,
+        predictions: FloatArray,
+        choose: Callable[[BoolArray], FloatArray],
+        is_known: BoolArray,
+        folds: list[Fold],
+    ) -> FloatArray:
+        """The mixture's predictions by weights that other folds chose; where there are none, by those of all rows.
+
+        Rows that had chosen the weights of their own predictions would look a little too good.
+        """
+
+        def mix(fold: Fold) -> FloatArray:
+            others = is_known.copy()
+            others[fold.unseen] = False
+            weights = choose(others if others.any() else is_known)
+            kept = weights > 0  # the others may have no finite prediction
+            return np.average(predictions[kept][:, fold.unseen], axis=0, weights=weights[kept])
+
+        return mean_unseen(run(mix, folds, n_jobs=self.n_jobs))
 
     def _mix(self, predictions: dict[str, FloatArray]) -> FloatArray:
         """The weighted mean of the predictions of the models that are kept."""

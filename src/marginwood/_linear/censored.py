@@ -1,4 +1,4 @@
-"""CensoredLinearRegression: a linear model with errors of a given shape, by maximum likelihood."""
+"""CensoredLinearRegression: a linear model with noise of a given shape, by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from marginwood._base import (
 )
 from marginwood._categories import make_indicators, name_indicators
 from marginwood._ends import check_entry
-from marginwood._linear.errors import ERRORS
 from marginwood._linear.estimates import (
     Units,
     check_maximum,
@@ -39,6 +38,7 @@ from marginwood._linear.likelihood import (
     log_likelihood,
     maximise_likelihood,
 )
+from marginwood._linear.noise import NOISES, make_steps
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
 from marginwood._support.blas import one_blas_thread
@@ -51,10 +51,6 @@ from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = ["CensoredLinearRegression"]
 
-# The distribution of errors in steps: so many, and beyond them tails of so much mass each. A
-# probability is then off by less than 1e-4.
-N_STEPS = 400
-TAIL = 1e-6
 # What only a fit without penalty finds.
 JUDGEMENTS = (
     "covariance_",
@@ -69,23 +65,23 @@ JUDGEMENTS = (
 class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
     """Linear model of censored values by maximum likelihood; it predicts distributions.
 
-    A value is ``intercept_ + x @ coef_`` and an error, whose distribution has a known shape, a
+    A value is ``intercept_ + x @ coef_`` and noise, whose distribution has a known shape, a
     median of 0 and a scale that is the same for all rows. Of logarithms of times this is the model
     of accelerated failure times: log-normal, log-logistic or Weibull.
 
     Parameters
     ----------
-    error : {"normal", "logistic", "gumbel"}, default="normal"
-        The shape of the errors. "gumbel" is the distribution of the smallest of many values: times
+    noise : {"normal", "logistic", "gumbel"}, default="normal"
+        The shape of the noise. "gumbel" is the distribution of the smallest of many values: times
         whose logarithms have it are Weibull's.
     alpha : float, default=0.01
-        Penalty: half of it times the sum of squares of the weights, in scales of the error per
+        Penalty: half of it times the sum of squares of the weights, in scales of the noise per
         deviation of a feature, is taken from the mean log-likelihood. With 0 the model is the
         maximum likelihood estimate, with standard errors, and an error says where there is none;
         the default shrinks the weights, which suits predictions.
     scale : float, default=None
-        The scale of the errors, if it is known: 1 for exponential times, whose logarithms have
-        errors of shape "gumbel". None finds the most likely one.
+        The scale of the noise, if it is known: 1 for exponential times, whose logarithms have
+        noise of shape "gumbel". None finds the most likely one.
     categorical_features : "from_dtype", sequence of str, int or bool, or None, default="from_dtype"
         Features that are categories: columns of a frame whose type is categorical, or names,
         indices or a mask of features. Each has a weight per category but the first, which is part
@@ -105,10 +101,10 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
     intercept_ : float
         The median where all features are 0.
     location_ : float
-        Where an error is 0, if all features are 0: the intercept of R's survreg. Normal and
-        logistic errors have a median of 0.
+        Where the noise is 0, if all features are 0: the intercept of R's survreg. Normal and
+        logistic noise has a median of 0.
     scale_ : float
-        The scale of the errors: their standard deviation if they are normal.
+        The scale of the noise: its standard deviation if it is normal.
     log_likelihood_ : float
         The logarithm of the likelihood, without the penalty; exact values count by their density.
     null_log_likelihood_ : float
@@ -135,18 +131,18 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
 
     See Also
     --------
-    L1IntervalRegression : No assumption on the errors, and few features; its predictions are early under censoring.
+    L1IntervalRegression : No assumption on the noise, and few features; its predictions are early under censoring.
     DistributionalSuperLearner : Weighs these models and forests.
 
     Notes
     -----
     With a penalty, two half rows, two thirds of a deviation of the limits above and below their
     mean, are added where all features have their means. They settle what the rows leave open, for instance the
-    scale of errors if one constant lies in all intervals. Beside few rows they count, too: of five
+    scale of noise if one constant lies in all intervals. Beside few rows they count, too: of five
     exact values around a line the scale is mostly larger than the most likely one, now and then
     twice as large. With n rows the difference shrinks like 1 / n.
 
-    Where all limits are one value, nothing tells the scale of the errors: it is about a millionth
+    Where all limits are one value, nothing tells the scale of the noise: it is about a millionth
     of that value.
 
     A row of weight 2 counts as two rows. Weights with a mean below 1 count as shares: all of them
@@ -162,7 +158,7 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
     >>> from marginwood import CensoredLinearRegression
     >>> from marginwood.datasets import make_linear
     >>> X, y = make_linear(random_state=0)
-    >>> model = CensoredLinearRegression(error="logistic").fit(X, y)
+    >>> model = CensoredLinearRegression(noise="logistic").fit(X, y)
     >>> low, high = model.predict_quantile(X[:1], [0.1, 0.9])[0]
     >>> bool(low < model.predict(X[:1])[0] < high)
     True
@@ -171,14 +167,14 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
     def __init__(
         self,
         *,
-        error: str = "normal",
+        noise: str = "normal",
         alpha: float = 0.01,
         scale: float | None = None,
         categorical_features: Any = "from_dtype",
         tol: float = 1e-9,
         max_iter: int = 100,
     ) -> None:
-        self.error = error
+        self.noise = noise
         self.alpha = alpha
         self.scale = scale
         self.categorical_features = categorical_features
@@ -211,14 +207,14 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         groups : array-like of shape (n_samples,), default=None
             With ``alpha=0``: which rows may depend on each other, such as those of one patient.
             Standard errors are then robust (the sandwich). A group of its own for every row makes
-            them robust against errors of another scale.
+            them robust against noise of another scale.
 
         Returns
         -------
         CensoredLinearRegression
             The fitted model.
         """
-        check_choice("error", self.error, ERRORS)
+        check_choice("noise", self.noise, NOISES)
         check_number("alpha", self.alpha, "a number >= 0", lambda alpha: 0 <= alpha < np.inf)
         if self.scale is not None:
             check_positive("scale", self.scale)
@@ -280,7 +276,7 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
             lower,
             upper,
             rows.weight,
-            ERRORS[self.error],
+            NOISES[self.noise],
             float(self.alpha),
             None if entry is None else (entry - units.centre) / units.scale,
             None if self.scale is None else units.scale / float(self.scale),
@@ -302,7 +298,7 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         self.location_, weights, self.scale_ = units.bring_back(unknowns)
         self.coef_ = np.zeros(len(is_free))
         self.coef_[is_free] = weights
-        median = float(problem.error.quantile(np.array(0.5)))
+        median = float(problem.noise.quantile(np.array(0.5)))
         self.intercept_ = self.location_ + self.scale_ * median
         self.n_iter_ = found.n_iter
         self.n_samples_ = float(rows.weight.sum())
@@ -358,12 +354,12 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         >>> from marginwood import CensoredLinearRegression
         >>> X, y = [[0], [1], [2], [3]], [1.0, 3.5, 4.0, 8.0]
         >>> print(CensoredLinearRegression(alpha=0).fit(X, y).summary())
-        Linear model, normal errors, maximum likelihood, 4 rows
+        Linear model, normal noise, maximum likelihood, 4 rows
         term            coef  std_error        z        p    lower   upper
         (intercept)      0.9     0.6026    1.494   0.1353  -0.2811   2.081
         x[0]            2.15     0.3221    6.675  <0.0001    1.519   2.781
         log(scale)   -0.3282     0.3536  -0.9282   0.3533   -1.021  0.3648
-        Confidence intervals: 95 %. Scale of the errors: 0.7202.
+        Confidence intervals: 95 %. Scale of the noise: 0.7202.
         Log-likelihood -4.36309, AIC 14.7262, BIC 12.8851.
         Against the constant: chi-squared 9.986, df 1, p 0.0016 (likelihood ratio).
         """
@@ -376,7 +372,7 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         Parameters
         ----------
         other : CensoredLinearRegression
-            A model of the same rows, with ``alpha=0`` and errors of the same shape, whose terms are
+            A model of the same rows, with ``alpha=0`` and noise of the same shape, whose terms are
             a part of those of this one, or the other way round.
 
         Returns
@@ -425,17 +421,13 @@ class CensoredLinearRegression(DistributionMixin, IntervalRegressorMixin, BaseEs
         Returns
         -------
         IntervalDistribution
-            One row per row of X, in 400 steps; the last millionth on either side counts as
-            infinitely far away.
+            One row per row of X, in steps: 400 narrow ones, and wider ones for the last millionth
+            on either side, up to where 1e-300 is left.
         """
         prediction = self.predict(X)
-        error = ERRORS[self.error]
-        low, high = error.quantile(np.array([TAIL, 1 - TAIL]))
-        edges = np.linspace(low, high, N_STEPS + 1)
-        mass = np.diff(np.exp(error.log_cdf(edges)), prepend=0.0, append=1.0)
-        ends = np.concatenate(
-            [[-np.inf], self.scale_ * (edges - error.quantile(np.array(0.5))), [np.inf]]
-        )
+        noise = NOISES[self.noise]
+        edges, mass = make_steps(noise)
+        ends = self.scale_ * (edges - noise.quantile(np.array(0.5)))
         # Not checked: of targets near the largest that are allowed, tails lie beyond.
         return IntervalDistribution._of(np.column_stack([ends[:-1], ends[1:]]), mass).shifted(
             prediction

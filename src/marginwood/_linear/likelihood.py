@@ -1,7 +1,7 @@
-"""The most likely linear model with errors of a given shape, by Newton's steps.
+"""The most likely linear model with noise of a given shape, by Newton's steps.
 
-A value is ``median + scale * error``. In the unknowns ``1 / scale`` and ``weights / scale`` the
-logarithm of the likelihood of intervals is concave wherever the density of the error is log-concave
+A value is ``median + scale * noise``. In the unknowns ``1 / scale`` and ``weights / scale`` the
+logarithm of the likelihood of intervals is concave wherever the density of the noise is log-concave
 (Burridge, 1981), so steps that always gain end at the maximum. A row that entered late, at e, says
 less by the logarithm of the probability of more than e: it counts as a right-censored row at e of
 negative weight, and the likelihood need not be concave.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from marginwood._linear.errors import Error
+from marginwood._linear.noise import Noise
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -35,7 +35,7 @@ NARROW = 1e-5
 PRIOR_WEIGHT = 0.5
 PRIOR_LIMIT = 0.67
 # How far from the centre the farthest limit may lie where the search starts, in scales of the
-# error.
+# noise.
 FARTHEST_START = 5.0
 MOST_HALVINGS = 60
 # Eigenvalues of a second derivative, relative to the largest, below which it is flat.
@@ -48,14 +48,14 @@ class LikelihoodProblem(NamedTuple):
     """Standardised features, limits of deviation 1 about 0, and weights of rows.
 
     `alpha` is the penalty per weight; without one there are no half rows either. `entry` is -inf
-    for rows that were there from the beginning, `inverse_scale` that of the errors if it is known.
+    for rows that were there from the beginning, `inverse_scale` that of the noise if it is known.
     """
 
     Z: FloatArray
     lower: FloatArray
     upper: FloatArray
     weight: FloatArray
-    error: Error
+    noise: Noise
     alpha: float
     entry: FloatArray | None = None
     inverse_scale: float | None = None
@@ -96,9 +96,9 @@ def maximise_likelihood(problem: LikelihoodProblem, tol: float, max_iter: int) -
     unknowns[0] = problem.inverse_scale or _first_inverse_scale(known, rows)
     penalty = np.full(len(unknowns), problem.alpha * total)
     penalty[:2] = 0.0
-    value = _value(known, rows, problem.error, penalty, unknowns)
+    value = _value(known, rows, problem.noise, penalty, unknowns)
     for number in range(1, max_iter + 1):
-        gradient, curvature = _derivatives(known, rows, problem.error, penalty, unknowns)
+        gradient, curvature = _derivatives(known, rows, problem.noise, penalty, unknowns)
         if problem.inverse_scale is not None:
             gradient[0] = 0.0
             curvature[0] = curvature[:, 0] = 0.0
@@ -108,7 +108,7 @@ def maximise_likelihood(problem: LikelihoodProblem, tol: float, max_iter: int) -
         length = 1.0
         for _ in range(MOST_HALVINGS):
             tried = unknowns + length * step
-            found = _value(known, rows, problem.error, penalty, tried)
+            found = _value(known, rows, problem.noise, penalty, tried)
             if found >= value + 0.2 * length * expected:
                 break
             length /= 2
@@ -125,25 +125,25 @@ def log_likelihood(problem: LikelihoodProblem, unknowns: FloatArray) -> float:
     known, rows = _split(problem._replace(alpha=0.0))
     width = (problem.upper - problem.lower)[known.number]
     narrow = np.log(np.where(width > 0, width, 1.0))
-    value = _value(known, rows, problem.error, np.zeros(len(unknowns)), unknowns)
+    value = _value(known, rows, problem.noise, np.zeros(len(unknowns)), unknowns)
     return value + float(known.weight @ narrow)
 
 
 def information(problem: LikelihoodProblem, unknowns: FloatArray) -> FloatArray:
     """The second derivative of that logarithm, with the sign changed."""
     known, rows = _split(problem._replace(alpha=0.0))
-    return _derivatives(known, rows, problem.error, np.zeros(len(unknowns)), unknowns)[1]
+    return _derivatives(known, rows, problem.noise, np.zeros(len(unknowns)), unknowns)[1]
 
 
 def scores(problem: LikelihoodProblem, unknowns: FloatArray) -> FloatArray:
     """What every row contributes to the first derivative."""
     known, rows = _split(problem._replace(alpha=0.0))
     found = np.zeros((len(problem.weight), len(unknowns)))
-    first = problem.error.slopes(known.design @ unknowns)[0]
+    first = problem.noise.slopes(known.design @ unknowns)[0]
     found[known.number] = (known.weight * first)[:, np.newaxis] * known.design
     found[known.number, 0] += known.weight / unknowns[0]
     from_above, from_below = _pulls(
-        rows, problem.error, rows.above @ unknowns, rows.below @ unknowns
+        rows, problem.noise, rows.above @ unknowns, rows.below @ unknowns
     )
     of_rows = from_above[:, np.newaxis] * rows.above + from_below[:, np.newaxis] * rows.below
     np.add.at(found, rows.number, rows.weight[:, np.newaxis] * of_rows)
@@ -232,14 +232,14 @@ def _split(problem: LikelihoodProblem) -> tuple[_Known, _Rows]:
     )
 
 
-def _log_probability(rows: _Rows, error: Error, below: FloatArray, above: FloatArray) -> FloatArray:
-    """Logarithms of the probabilities of intervals of standardised errors."""
-    log_cdf = np.where(rows.has_above, error.log_cdf(above), 0.0)
-    log_sf = np.where(rows.has_below, error.log_sf(below), 0.0)
+def _log_probability(rows: _Rows, noise: Noise, below: FloatArray, above: FloatArray) -> FloatArray:
+    """Logarithms of the probabilities of intervals of standardised noise."""
+    log_cdf = np.where(rows.has_above, noise.log_cdf(above), 0.0)
+    log_sf = np.where(rows.has_below, noise.log_sf(below), 0.0)
     # A difference of the two tails that are smaller keeps the digits.
     in_upper_tail = below + above > 0
     larger = np.where(in_upper_tail, log_sf, log_cdf)
-    smaller = np.where(in_upper_tail, error.log_sf(above), error.log_cdf(below))
+    smaller = np.where(in_upper_tail, noise.log_sf(above), noise.log_cdf(below))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         both = larger + np.log(-np.expm1(smaller - larger))
     has_both = rows.has_below & rows.has_above
@@ -247,22 +247,22 @@ def _log_probability(rows: _Rows, error: Error, below: FloatArray, above: FloatA
 
 
 def _value(
-    known: _Known, rows: _Rows, error: Error, penalty: FloatArray, unknowns: FloatArray
+    known: _Known, rows: _Rows, noise: Noise, penalty: FloatArray, unknowns: FloatArray
 ) -> float:
     """The penalised log-likelihood; -inf outside of its domain."""
     if unknowns[0] <= 0:
         return -np.inf
-    density = known.weight @ (error.log_density(known.design @ unknowns) + np.log(unknowns[0]))
-    probability = _log_probability(rows, error, rows.below @ unknowns, rows.above @ unknowns)
+    density = known.weight @ (noise.log_density(known.design @ unknowns) + np.log(unknowns[0]))
+    probability = _log_probability(rows, noise, rows.below @ unknowns, rows.above @ unknowns)
     value = float(density + rows.weight @ probability - 0.5 * penalty @ unknowns**2)
     return -np.inf if np.isnan(value) else value
 
 
 def _derivatives(
-    known: _Known, rows: _Rows, error: Error, penalty: FloatArray, unknowns: FloatArray
+    known: _Known, rows: _Rows, noise: Noise, penalty: FloatArray, unknowns: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Gradient of the penalised log-likelihood, and its second derivative with the sign changed."""
-    first, second = error.slopes(known.design @ unknowns)
+    first, second = noise.slopes(known.design @ unknowns)
     gradient = known.design.T @ (known.weight * first) - penalty * unknowns
     gradient[0] += known.weight.sum() / unknowns[0]
     curvature = -known.design.T @ ((known.weight * second)[:, np.newaxis] * known.design)
@@ -270,12 +270,12 @@ def _derivatives(
     curvature[0, 0] += known.weight.sum() / unknowns[0] ** 2
 
     below, above = rows.below @ unknowns, rows.above @ unknowns
-    from_above, from_below = _pulls(rows, error, above, below)
+    from_above, from_below = _pulls(rows, noise, above, below)
     gradient += rows.above.T @ (rows.weight * from_above) + rows.below.T @ (
         rows.weight * from_below
     )
-    bend_above = from_above * error.slopes(above)[0] - from_above**2
-    bend_below = from_below * error.slopes(below)[0] - from_below**2
+    bend_above = from_above * noise.slopes(above)[0] - from_above**2
+    bend_below = from_below * noise.slopes(below)[0] - from_below**2
     crossed = -from_above * from_below
     curvature -= rows.above.T @ ((rows.weight * bend_above)[:, np.newaxis] * rows.above)
     curvature -= rows.below.T @ ((rows.weight * bend_below)[:, np.newaxis] * rows.below)
@@ -285,11 +285,11 @@ def _derivatives(
 
 
 def _pulls(
-    rows: _Rows, error: Error, above: FloatArray, below: FloatArray
+    rows: _Rows, noise: Noise, above: FloatArray, below: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The derivative of the logarithm of a row's probability by its upper and by its lower end."""
-    log_probability = _log_probability(rows, error, below, above)
+    log_probability = _log_probability(rows, noise, below, above)
     # With p = F(above) - F(below): d log p / d above = f(above) / p, and the other way round below.
-    from_above = np.where(rows.has_above, np.exp(error.log_density(above) - log_probability), 0.0)
-    from_below = np.where(rows.has_below, -np.exp(error.log_density(below) - log_probability), 0.0)
+    from_above = np.where(rows.has_above, np.exp(noise.log_density(above) - log_probability), 0.0)
+    from_below = np.where(rows.has_below, -np.exp(noise.log_density(below) - log_probability), 0.0)
     return from_above, from_below

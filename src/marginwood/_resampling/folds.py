@@ -6,6 +6,7 @@ that every row is unseen by some trees. The whole has no unseen rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from marginwood._trees.outofbag import predict_oob_distribution
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Bags", "Fold", "make_bags", "make_folds", "make_whole", "split_rows"]
+__all__ = ["Bags", "Fold", "make_bags", "make_folds", "make_whole", "mean_unseen", "split_rows"]
 
 
 @dataclass(frozen=True, eq=False)  # a fold is itself: two with equal rows are two pieces of work
@@ -136,6 +137,16 @@ def make_folds(rows: Rows, cv: Any, groups: Any, *, weighted: bool) -> list[Fold
         Fold(rows, *split, weighted, groups, of_fold)
         for split, of_fold in zip(splits, watchers, strict=True)
     ]
+
+
+def mean_unseen(found: Mapping[Fold, FloatArray]) -> FloatArray:
+    """The mean of what folds predict of every row that they have not seen; NaN where none does."""
+    n_rows = len(next(iter(found)).rows.intervals)
+    total, n_folds = np.zeros(n_rows), np.zeros(n_rows)
+    for fold, prediction in found.items():
+        total[fold.unseen] += prediction
+        n_folds[fold.unseen] += 1
+    return np.where(n_folds > 0, total / np.maximum(n_folds, 1), np.nan)
 
 
 def make_whole(rows: Rows, *, weighted: bool, groups: Any = None) -> Fold:

@@ -32,6 +32,7 @@ from marginwood._base import (
     own_d2,
 )
 from marginwood._categories import count_categories
+from marginwood._ends import check_entry
 from marginwood._monotonic import effects_of
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
@@ -46,7 +47,12 @@ from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.distributions._known import KnownRows
-from marginwood.distributions._weighted import concatenate, sort_rows, weighted_turnbull
+from marginwood.distributions._weighted import (
+    concatenate,
+    sort_rows,
+    weighted_late,
+    weighted_turnbull,
+)
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import Loss
 
@@ -153,6 +159,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
 
     path_parameter = None
 
+    # Of rows that are seen only because their value is greater.
+    _entry: FloatArray | None = None
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -203,7 +212,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.warm_start = warm_start
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginIntervalForest:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, entry: Any = None
+    ) -> MaxMarginIntervalForest:
         """Grow the forest.
 
         Parameters
@@ -214,6 +225,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             Lower and upper end of each interval, or any other form that `check_intervals` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; they multiply how often a row was drawn.
+        entry : array-like of shape (n_samples,), default=None
+            Delayed entry (left truncation): a row is there only because its value is greater; -inf
+            is no condition. Predicted distributions take it into account, trees do not.
 
         Returns
         -------
@@ -223,6 +237,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         rules = self._rules()
         is_warm = self.warm_start and hasattr(self, "estimators_")
         rows = check_rows(check_features(self, X, reset=not is_warm), y, sample_weight)
+        forget(self, "_entry")
+        if entry is not None:
+            self._entry, intervals = check_entry(entry, rows.intervals)
+            rows = rows._replace(intervals=intervals)
         prepared = SortedRows(rows, count_categories(self.categories_))
         rules = rules._replace(monotonic_cst=effects_of(self))
         return self._fit(prepared, rules, len(self.estimators_) if is_warm else 0)
@@ -406,12 +424,15 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         queries = np.arange(len(leaves))
 
         def answer(block: IntArray) -> IntervalDistribution:
+            if self._entry is not None:
+                return weighted_late(self._intervals, self._entry, *weigh(block))
             return weighted_turnbull(training, *weigh(block))
 
         blocks = [queries[start : start + QUERIES] for start in range(0, len(leaves), QUERIES)]
         run = Parallel(n_jobs=count_threads(self.n_jobs, len(blocks)), require="sharedmem")
         found = concatenate(run(delayed(answer)(block) for block in blocks))
-        found._known = KnownRows(self._intervals, weigh, queries)
+        if self._entry is None:
+            found._known = KnownRows(self._intervals, weigh, queries)
         return found
 
     def apply(self, X: Any) -> IntArray:

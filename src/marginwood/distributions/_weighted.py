@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,10 +20,11 @@ from marginwood._ends import half_open, name_points
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
+from marginwood.distributions._late import estimate_late
 from marginwood.distributions._steps import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["SortedEnds", "concatenate", "sort_rows", "weighted_turnbull"]
+__all__ = ["SortedEnds", "concatenate", "sort_rows", "weighted_late", "weighted_turnbull"]
 
 # How many entries of queries are answered at once; the room for their answers grows with it.
 BLOCK_ENTRIES = 2**20
@@ -91,13 +93,46 @@ def weighted_turnbull(
         )
         parts.append(_answer(training, queries, tol, room))
     gap = np.concatenate([answers.gap for answers in parts])
+    _warn_of_gaps(gap, tol)
+    return concatenate([IntervalDistribution._of(*answers[:3]) for answers in parts])
+
+
+def weighted_late(
+    intervals: FloatArray,
+    entry: FloatArray,
+    offsets: IntArray,
+    rows: IntArray,
+    weights: FloatArray,
+    *,
+    tol: float = 1e-3,
+) -> IntervalDistribution:
+    """The same for rows above their entries; every query needs an informative row."""
+    parts = []
+    gaps = []
+    for start, stop in pairwise(offsets):
+        own, place = np.unique(rows[start:stop], return_inverse=True)
+        weight: FloatArray = np.bincount(place, weights[start:stop]).astype(np.float64)
+        is_counted = (weight > 0) & np.isfinite(intervals[own]).any(axis=1)
+        own, weight = own[is_counted], weight[is_counted]
+        weight *= weight.sum() / (weight @ weight)  # their sum is the effective number of rows
+        found = estimate_late(intervals[own], entry[own], weight, tol)
+        gaps.append(found.gap)
+        parts.append(
+            IntervalDistribution._of(
+                found.support, found.mass, np.array([0, len(found.mass)], np.int64)
+            )
+        )
+    _warn_of_gaps(np.array(gaps), tol)
+    return concatenate(parts)
+
+
+def _warn_of_gaps(gap: FloatArray, tol: float) -> None:
     if (gap > tol).any():
         found = f"{np.count_nonzero(gap > tol)} of {len(gap)} queries may be up to {gap.max():.3g}"
         warn(
             f"weighted_turnbull: the log-likelihood of {found} below its maximum (tol={tol}).",
             ConvergenceWarning,
         )
-    return concatenate([IntervalDistribution._of(*answers[:3]) for answers in parts])
 
 
 def concatenate(parts: Sequence[IntervalDistribution]) -> IntervalDistribution:

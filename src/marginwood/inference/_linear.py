@@ -47,7 +47,7 @@ def summarise_linear(model: Any, level: float, *, time_ratio: bool) -> Table:
             ratios, time_ratio=coef, ratio_lower=coef - half, ratio_upper=coef + half
         )
     notes = [
-        f"Confidence intervals: {100 * level:g} %. Scale of the errors: {model.scale_:.4g}"
+        f"Confidence intervals: {100 * level:g} %. Scale of the noise: {model.scale_:.4g}"
         + (" (given)." if is_scale_known else "."),
         f"Log-likelihood {model.log_likelihood_:.6g}, AIC {model.aic_:.6g}, BIC {model.bic_:.6g}.",
     ]
@@ -90,12 +90,12 @@ def compare_linear(first: Any, second: Any) -> Table:
     )
     same_scale = small.scale == large.scale
     if (
-        small.error != large.error
+        small.noise != large.noise
         or small.n_samples_ != large.n_samples_
         or (same_scale and not is_same)
     ):
         raise ValueError(
-            "other: expected a model of the same rows with errors of the same shape, got "
+            "other: expected a model of the same rows with noise of the same shape, got "
             f"{first!r:.80} of {first.n_samples_:g} rows and {second!r:.80} of {second.n_samples_:g}."
         )
     gain = 2 * (large.log_likelihood_ - small.log_likelihood_)
@@ -120,7 +120,7 @@ def _n_parameters(model: Any) -> int:
 
 
 def _title(model: Any, method: str) -> str:
-    return f"Linear model, {model.error} errors, {method}, {model.n_samples_:g} rows"
+    return f"Linear model, {model.noise} noise, {method}, {model.n_samples_:g} rows"
 
 
 def _p_value(gain: float, n_terms: int) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from marginwood._support.extras import install_hint
 from marginwood._support.text import one_line
 
-__all__ = ["Table"]
+__all__ = ["Table", "make_table"]
 
 # Columns of this name hold probabilities under a hypothesis; smaller ones are all the same news.
 P_VALUE = "p"
@@ -128,6 +128,23 @@ class Table:
         """Names of columns, and lines of formatted values."""
         shown = [[_show(name, value) for value in self.columns[name]] for name in self.columns]
         return [list(self.columns), *map(list, zip(*shown, strict=True))]
+
+
+Made = TypeVar("Made", bound=Table)
+
+
+def make_table(
+    kind: type[Made],
+    columns: Mapping[str, Sequence[Any]],
+    title: str,
+    notes: Sequence[str] = (),
+    **figures: Any,
+) -> Made:
+    """A table of a class that has figures besides, by name."""
+    made = kind(columns, title, notes)
+    for name, value in figures.items():
+        object.__setattr__(made, name, value)
+    return made
 
 
 def _plain(value: Any) -> Any:

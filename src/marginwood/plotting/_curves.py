@@ -39,6 +39,13 @@ __all__ = ["MOST_NAMED", "plot_quantiles", "plot_survival", "plot_turnbull"]
 Predict: TypeAlias = Callable[[Any], FloatArray]
 
 LEVELS = (0.1, 0.5, 0.9)
+CERTAIN: dict[str, Any] = {
+    "color": FAINT,
+    "alpha": 0.14,
+    "linewidth": 0,
+    "zorder": 0.5,
+    "label": "certain bounds",
+}
 N_TIMES = 256
 MOST_NAMED = len(LINES)  # curves with a colour and a name each
 LABEL_SIZE = 9.0  # points
@@ -50,9 +57,10 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     """Draw the estimated probability that a value is greater than t.
 
     It is the nonparametric maximum likelihood estimate of :func:`~marginwood.distributions.turnbull`. Where the
-    intervals do not determine it, its least and its greatest curve are drawn and shaded between. Of right-censored
-    rows it is the estimate of Kaplan and Meier, with a tick at every censored row. The curve of values that are not
-    negative begins at 0. ``ax.set_xscale("log")`` makes a log axis.
+    intervals do not determine it, its least and its greatest curve are drawn and shaded between. Under it, a pale band
+    holds the curve of the values themselves for certain, whatever is assumed. Of right-censored rows it is the
+    estimate of Kaplan and Meier, with a tick at every censored row. The curve of values that are not negative begins
+    at 0. ``ax.set_xscale("log")`` makes a log axis.
 
     Parameters
     ----------
@@ -75,7 +83,7 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     >>> from marginwood.plotting import plot_turnbull
     >>> ax = plot_turnbull(from_events([1, 2, 3, 4], [1, 0, 1, 0]))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['Kaplan-Meier', 'not determined', 'censored']
+    ['Kaplan-Meier', 'not determined', 'censored', 'certain bounds']
     """
     pyplot()
     intervals = check_intervals(y)
@@ -86,7 +94,7 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     ends = np.unique(intervals[np.isfinite(intervals)])
     t, *curves = survival_steps(estimate, *curve_ends(ends))
     t = np.append(t[0], t)
-    least, greatest = (np.append(1.0, curve) for curve in curves)
+    least, greatest, *certain = (np.append(1.0, curve) for curve in curves)
     ax = make_axes(ax, figsize=(7, 4.2))
     style = {"where": "post", "color": SECOND, "linewidth": 1.8}
     ax.step(t, greatest, label="Kaplan-Meier" if is_kaplan_meier else "Turnbull", **style)
@@ -112,6 +120,8 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
             "rasterized": len(times) > MOST_VECTORS,
         }
         ax.plot(times, estimate.sf(times, bound="upper"), color=SECOND, label="censored", **marks)
+    if np.any(certain[0] < certain[1]):
+        ax.fill_between(t, *certain, step="post", **CERTAIN)
     _frame(ax, t, name_target(y), "probability of more")
     ax.legend(frameon=False)
     return ax
@@ -130,8 +140,9 @@ def _frame(ax: Any, t: FloatArray, x_label: str, y_label: str) -> None:
 def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> Any:
     """Draw the predicted survival functions of some rows.
 
-    Up to six rows have a colour and a name each. The curves of more rows are thin lines under their mean. For a model
-    of the logarithm the axis is a log axis.
+    Up to six rows have a colour and a name each. The curves of more rows are thin lines under their mean. Under that of
+    one row of a forest, a pale band holds the curve of the values that it is made of for certain, whatever is assumed.
+    For a model of the logarithm the axis is a log axis.
 
     Parameters
     ----------
@@ -169,6 +180,11 @@ def plot_survival(model: Any, X: Any, times: Any = None, *, ax: Any = None) -> A
     if fitted.is_of_logarithm:
         make_log(ax, "x")
     is_named = len(curves) <= MOST_NAMED
+    if len(curves) == 1:
+        distribution = fitted.predict("distribution", X)
+        if distribution._known is not None:
+            ax.fill_between(grid, *distribution.sf(grid, bound="certain")[0].T, **CERTAIN)
+            ax.legend(frameon=False)
     if is_named:
         for curve, color in zip(curves, LINES, strict=False):
             ax.plot(grid, curve, color=color, linewidth=1.8)

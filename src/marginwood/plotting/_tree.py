@@ -357,7 +357,7 @@ def _draw_curves(drawing: Drawing, strip: Any, end: IntArray, intervals: FloatAr
         estimate = turnbull(intervals[informative & (end == number)])
         t, *curves = survival_steps(estimate, *strip.get_xlim())
         bottom = drawing.middle[number] - STRIP_HEIGHT / 2
-        least, greatest = (bottom + STRIP_HEIGHT * curve for curve in curves)
+        least, greatest = (bottom + STRIP_HEIGHT * curve for curve in curves[:2])
         strip.fill_between(t, bottom, least, step="post", color=SECOND, alpha=0.15, linewidth=0)
         strip.fill_between(t, least, greatest, step="post", color=INTERVAL, alpha=0.5, linewidth=0)
         strip.step(t, greatest, where="post", color=SECOND, linewidth=1.0 * drawing.scale)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._drawing import curve_ends, survival_steps
+from marginwood._drawing import SurvivalSteps, curve_ends, survival_steps
 from marginwood._fitted import Fitted
 from marginwood._trees.table import IntervalTree
 from marginwood.distributions import turnbull
@@ -72,16 +72,12 @@ def _limits(y: FloatArray, *, is_log: bool) -> tuple[float, float]:
 
 
 def _steps(intervals: FloatArray, low: float, high: float) -> dict[str, Any]:
-    """The least and the greatest curve as steps: each value holds from its time on."""
+    """Curves as steps: each value holds from its time on."""
     informative = np.isfinite(intervals).any(axis=1)
     steps = survival_steps(turnbull(intervals[informative]), low, high)
     if len(steps.times) > MAX_STEPS:
         kept = np.unique(np.linspace(0, len(steps.times) - 1, MAX_STEPS).round().astype(np.int64))
-        steps = steps._replace(
-            times=steps.times[kept], least=steps.least[kept], greatest=steps.greatest[kept]
-        )
-    return {
-        "times": numbers(steps.times),
-        "least": np.round(steps.least, N_DIGITS).tolist(),
-        "greatest": np.round(steps.greatest, N_DIGITS).tolist(),
-    }
+        steps = SurvivalSteps(*(values[kept] for values in steps))
+    times, *curves = steps
+    shown = (np.round(curve, N_DIGITS).tolist() for curve in curves)
+    return {"times": numbers(times)} | dict(zip(SurvivalSteps._fields[1:], shown, strict=True))

@@ -1,7 +1,8 @@
 "use strict";
 // Survival functions: of a row as it was predicted, and of rows together as Turnbull's estimate has them.
 
-// Where intervals do not determine the estimate, the area between its least and its greatest curve is shaded.
+// Where intervals do not determine the estimate, the area between its least and its greatest curve is shaded. A paler
+// area holds the curve of the values themselves for certain, whatever is assumed.
 function drawSurvival(svg, steps, { height, curve = null, interval = null, value = null, xTicks = 6 }) {
   const bottom = 36;
   const { chart, width } = startChart(svg, height);
@@ -23,6 +24,8 @@ function drawSurvival(svg, steps, { height, curve = null, interval = null, value
   const points = d3.zip(times, steps.least, steps.greatest);
   const across = (point) => x(point[0]);
   const area = d3.area(across, (point) => y(point[1]), (point) => y(point[2])).curve(d3.curveStepAfter);
+  const certain = d3.zip(times, steps.certain_least, steps.certain_greatest);
+  chart.append("path").attr("class", "certain").attr("d", area(certain));
   chart.append("path").attr("class", "undetermined").attr("d", area(points));
   const line = d3.line(across, (point) => y(point[2])).curve(d3.curveStepAfter);
   chart.append("path").attr("class", "line line-2").attr("d", line(points));

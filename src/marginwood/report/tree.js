@@ -417,7 +417,9 @@ class TreeView {
     if (!steps) return;
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("class", "leaf-curve");
-    const caption = "Turnbull's estimate for these rows; Kaplan and Meier's, if they are right-censored.";
+    const caption =
+      "Turnbull's estimate for these rows; Kaplan and Meier's, if they are right-censored. " +
+      "The pale band holds their curve for certain, whatever is assumed.";
     panel.append(svg, element("p", { class: "muted small" }, caption));
     drawSurvival(svg, steps, { height: 170, xTicks: 3 });
   }

@@ -1,6 +1,6 @@
-"""Distributions of errors around a linear prediction: normal, logistic, and that of the smallest of many values.
+"""Distributions of noise around a linear prediction: normal, logistic, and that of the smallest of many values.
 
-The error of a logarithm of time is normal if the times are log-normal, logistic if they are
+The noise of a logarithm of time is normal if the times are log-normal, logistic if they are
 log-logistic, and Gumbel's if they are Weibull's. All are log-concave, so likelihoods of intervals
 have one maximum.
 """
@@ -14,15 +14,22 @@ from scipy.special import log_expit, log_ndtr, ndtri
 
 from marginwood.intervals import FloatArray
 
-__all__ = ["ERRORS", "Error"]
+__all__ = ["NOISES", "Noise", "make_steps"]
 
-# Beyond, the exponential of a standardised error would overflow; the likelihood is 0 long before.
+# Beyond, the exponential of standardised noise would overflow; the likelihood is 0 long before.
 LARGEST_EXPONENT = 700.0
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
+# The distribution of noise in steps: so many of one width between quantiles of so small shares. A
+# probability is then off by less than 1e-4. Beyond, each step is wider than the one before, up to
+# where next to nothing is left: there the exponential of noise may still matter to a mean.
+N_STEPS = 400
+TAIL = 1e-6
+GROWTH = 1.05 ** np.arange(1, 150)
+LEAST_LOG = np.log(1e-300)
 
 
-class Error(Protocol):
-    """A standardised error; everything in logarithms, so that tails keep their digits."""
+class Noise(Protocol):
+    """Standardised noise; everything in logarithms, so that tails keep their digits."""
 
     def log_cdf(self, z: FloatArray) -> FloatArray:
         """Logarithm of the probability of at most z."""
@@ -119,4 +126,16 @@ class Gumbel:
         return np.exp(np.clip(z, -LARGEST_EXPONENT, LARGEST_EXPONENT))
 
 
-ERRORS: dict[str, Error] = {"normal": Normal(), "logistic": Logistic(), "gumbel": Gumbel()}
+NOISES: dict[str, Noise] = {"normal": Normal(), "logistic": Logistic(), "gumbel": Gumbel()}
+
+
+def make_steps(noise: Noise) -> tuple[FloatArray, FloatArray]:
+    """Edges of steps, and the probabilities between them."""
+    low, high = noise.quantile(np.array([TAIL, 1 - TAIL]))
+    edges = np.linspace(low, high, N_STEPS + 1)
+    beyond = np.cumsum((edges[1] - edges[0]) * GROWTH)
+    edges = np.concatenate([edges[0] - beyond[::-1], edges, edges[-1] + beyond])
+    edges = edges[np.minimum(noise.log_cdf(edges), noise.log_sf(edges)) > LEAST_LOG]
+    # Differences of the smaller tail, so that small probabilities keep their digits.
+    below, above = np.exp(noise.log_cdf(edges)), np.exp(noise.log_sf(edges))
+    return edges, np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
