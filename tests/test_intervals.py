@@ -413,6 +413,9 @@ def test_infinities_that_still_make_an_interval_are_kept():
             r"event: neither True/1 nor False/0 in 1 of 2 rows \(first: row 1, time=8.0, event=2.0",
         ),
         ([5, 8], [1, None], "event: neither True/1 nor False/0"),
+        ([5, 8], [1, 2], r"event=2.0\).*R's: 1 is censored, 2 an event. Pass event == 2"),
+        ([5, 8, 9], [0, 2, 1], "competing risks, which are not here: lifelines"),
+        ([5, 8], [1, 0.5], r"event=0\.5\)\.$"),
         (
             [5, NAN],
             [1, 0],

@@ -11,6 +11,7 @@ import threading
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from conftest import PATIENCE
@@ -180,6 +181,13 @@ def test_a_digest_tells_values_shapes_and_types_apart():
     ]
     assert len({digest(array) for array in arrays}) == len(arrays)
     assert digest(np.arange(4.0)) == digest(np.arange(8.0)[::2] / 2)
+
+
+def test_a_digest_reads_frames_and_lists():
+    frames = [pd.DataFrame({"a": [1.5, 2.0], "b": labels}) for labels in (["x", "y"], ["x", "z"])]
+    assert digest(frames[0]) == digest(frames[0].copy()) != digest(frames[1])
+    plain = [{"margin": 0.1}, {"margin": 0.2}]
+    assert digest(plain) == digest([dict(part) for part in plain]) != digest(plain[:1])
 
 
 # A search whose scorer stops in the middle of a piece. The calling thread may get stuck when it

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from marginwood._support.notices import warn
 
-__all__ = ["explain_order", "find_swap", "warn_of_events"]
+__all__ = ["explain_codes", "explain_order", "find_swap", "warn_of_events"]
 
 FEWEST_TIMES = 10  # different ones, before ends look like events and times
 FEWEST_ROWS = 5  # of each kind, before one-sided rows look swapped
@@ -15,6 +15,19 @@ FEWEST_ROWS = 5  # of each kind, before one-sided rows look swapped
 # that are open above tend to be late, limits of detection lie below most of what was detected.
 LATE = 0.6
 LOW = 0.1
+
+
+def explain_codes(event: npt.NDArray[np.float64]) -> str:
+    """What event codes other than 0 and 1 mean, and who has that; nothing if it cannot be told."""
+    codes = set(np.unique(event[~np.isnan(event)]).tolist())
+    if codes == {1.0, 2.0}:
+        return " Codes 1 and 2 are R's: 1 is censored, 2 an event. Pass event == 2."
+    if codes > {0.0, 1.0} and all(code >= 0 and code.is_integer() for code in codes):
+        return (
+            " More codes are competing risks, which are not here: lifelines (AalenJohansenFitter), hazardous and R's "
+            "survival and cmprsk have them. Pass event == 1 to count the other events as right-censored."
+        )
+    return ""
 
 
 def explain_order(intervals: npt.NDArray[np.float64]) -> str:

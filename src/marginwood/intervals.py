@@ -18,7 +18,7 @@ from marginwood._brackets import read_brackets, read_categories
 from marginwood._ends import SIDES, close_ends, move_ends
 from marginwood._ends import BoolArray as BoolArray
 from marginwood._ends import FloatArray as FloatArray
-from marginwood._mistakes import explain_order
+from marginwood._mistakes import explain_codes, explain_order
 from marginwood._support.arrays import as_columns, as_numbers, raise_first
 from marginwood._support.checks import check_choice
 from marginwood._support.notation import read_measurements
@@ -242,7 +242,11 @@ def from_events(time: Any, event: Any) -> FloatArray:
     seen = as_numbers(event, "event", allow_bool=True, expected=expected)
     times, seen = as_columns(time=time, event=seen)
     raise_first(
-        (seen != 0) & (seen != 1), "event: neither True/1 nor False/0", time=times, event=seen
+        (seen != 0) & (seen != 1),
+        "event: neither True/1 nor False/0",
+        explain_codes(seen),
+        time=times,
+        event=seen,
     )
     upper = np.where(seen == 1, times, np.inf)
     bad = ~(

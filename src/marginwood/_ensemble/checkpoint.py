@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from marginwood._ensemble.members import Finished, Member, Piece
 from marginwood._persistence import load, save
 from marginwood._resampling.journal import Journal
 
-__all__ = ["Checkpoint", "as_plain"]
+__all__ = ["Checkpoint"]
 
 
 class Checkpoint(Journal):
@@ -52,9 +50,3 @@ class Checkpoint(Journal):
             self.unsaved[self._members[piece.member].name] = str(error)
         else:
             self.append({**piece._asdict(), "seconds": result.seconds})
-
-
-def as_plain(X: Any) -> Any:
-    """Features, which may be a frame with text, as an array that a digest can be made of."""
-    array = np.asarray(X)
-    return array.astype(str) if array.dtype == object else array

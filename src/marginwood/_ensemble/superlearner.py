@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import LARGEST_SEED, all_or_nothing, check_outer_features
 from marginwood._baselines.dummy import IntervalDummyRegressor
-from marginwood._ensemble.checkpoint import Checkpoint, as_plain
+from marginwood._ensemble.checkpoint import Checkpoint
 from marginwood._ensemble.finite import sum_indicators
 from marginwood._ensemble.leaderboard import Leaderboard
 from marginwood._ensemble.library import auto_models, check_models
 from marginwood._ensemble.members import Finished, Member, MixtureMixin, Piece, list_pieces
 from marginwood._ensemble.weights import score_known, select_weights
-from marginwood._resampling.folds import Fold, make_folds, mean_unseen
-from marginwood._resampling.journal import describe, digest
+from marginwood._resampling.folds import Fold, fingerprint, make_folds, mean_unseen
+from marginwood._resampling.journal import describe
 from marginwood._resampling.run import run
 from marginwood._support.checks import check_positive
 from marginwood._support.notices import warn
@@ -213,16 +213,9 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
         """The checkpoint, with all that the pieces depend on in the header of its journal; nothing without one."""
         if self.checkpoint is None:
             return nullcontext()
-        X, intervals, weight = folds[0].rows
-        header: dict[str, Any] = {"estimator": type(self).__name__}
-        header |= {
-            "X": digest(as_plain(X)),
-            "y": digest(intervals),
-            "sample_weight": digest(weight),
-        }
+        header: dict[str, Any] = {"estimator": type(self).__name__} | fingerprint(folds)
         if self.categories_ is not None:
             header["categories"] = self.categories_
-        header["cv"] = digest(*(part for fold in folds for part in (fold.train, fold.unseen)))
         header["random_state"] = seed
         header["models"] = {member.name: describe(member.estimator) for member in members}
         return Checkpoint(self.checkpoint, header, members)

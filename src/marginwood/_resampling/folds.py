@@ -6,7 +6,7 @@ that every row is unseen by some trees. The whole has no unseen rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import Rows, check_features, targets_for
+from marginwood._resampling.journal import digest
 from marginwood._resampling.splitters import N_SPLITS, make_splitter
 from marginwood._resampling.stops import find_watchers, is_staged
 from marginwood._support.checks import check_count, is_integer
@@ -24,7 +25,16 @@ from marginwood._trees.outofbag import predict_oob_distribution
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Bags", "Fold", "make_bags", "make_folds", "make_whole", "mean_unseen", "split_rows"]
+__all__ = [
+    "Bags",
+    "Fold",
+    "fingerprint",
+    "make_bags",
+    "make_folds",
+    "make_whole",
+    "mean_unseen",
+    "split_rows",
+]
 
 
 @dataclass(frozen=True, eq=False)  # a fold is itself: two with equal rows are two pieces of work
@@ -147,6 +157,16 @@ def mean_unseen(found: Mapping[Fold, FloatArray]) -> FloatArray:
         total[fold.unseen] += prediction
         n_folds[fold.unseen] += 1
     return np.where(n_folds > 0, total / np.maximum(n_folds, 1), np.nan)
+
+
+def fingerprint(folds: Sequence[Fold]) -> dict[str, str]:
+    """What models of some folds depend on, beside their parameters, for the header of a journal."""
+    X, intervals, weight = folds[0].rows
+    found = {"X": digest(X), "y": digest(intervals), "sample_weight": digest(weight)}
+    if folds[0].groups is not None:
+        found["groups"] = digest(folds[0].groups)
+    found["cv"] = digest(*(part for fold in folds for part in (fold.train, fold.unseen)))
+    return found
 
 
 def make_whole(rows: Rows, *, weighted: bool, groups: Any = None) -> Fold:

@@ -40,13 +40,19 @@ ONLY_SPEED = ("n_jobs", "verbose", "checkpoint")
 FORMAT = "marginwood journal 2"
 
 
-def digest(*arrays: Any) -> str:
-    """A fingerprint of the values, shapes and types of arrays; a sparse matrix by rows counts as its parts."""
+def digest(*values: Any) -> str:
+    """A fingerprint of the values, shapes and types of arrays; of anything else, of how `describe` tells it.
+
+    A sparse matrix by rows counts as its parts, and cells of text as text.
+    """
     fingerprint = hashlib.blake2b(digest_size=16)
-    parts = [(a.shape, a.indptr, a.indices, a.data) if issparse(a) else (a,) for a in arrays]
-    for array in map(np.ascontiguousarray, chain.from_iterable(parts)):
+    parts = [(v.shape, v.indptr, v.indices, v.data) if issparse(v) else (v,) for v in values]
+    for part in chain.from_iterable(parts):
+        is_array = hasattr(part, "__array__")
+        array = np.ascontiguousarray(part if is_array else json.dumps(describe(part)))
+        array = array.astype(str) if array.dtype.hasobject else array
         fingerprint.update(f"{array.dtype.str}{array.shape}".encode())
-        fingerprint.update(array.data.cast("B") if array.size else b"")
+        fingerprint.update(array.view(np.uint8).data if array.size else b"")
     return fingerprint.hexdigest()
 
 
