@@ -70,13 +70,13 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin. "auto" is a quarter of the distance between the quartiles
         of the limits.
-    learning_rate : float, default=0.05
-        Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no
-        anchor, no stage raises the training loss.
     quantile : float, default=0.5
         Which quantile the linear hinge is to estimate: a prediction below its range costs
         ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
         median.
+    learning_rate : float, default=0.05
+        Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no
+        anchor, no stage raises the training loss.
     max_depth : int, default=3
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -356,17 +356,7 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
             "subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1
         )
         check_number("tol", self.tol, "a number >= 0 and < 1", lambda share: 0 <= share < 1)
-        return Rules(
-            loss=self.loss,
-            margin=self.margin if margin is None else margin,  # type: ignore[arg-type]
-            quantile=self.quantile,
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            anchor=self.anchor,
-            monotonic_cst=self.monotonic_cst,
-        ).checked()
+        return Rules.of(self, margin=self.margin if margin is None else margin)
 
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows.weighted(), count_categories(self.categorical_features.categories))

@@ -247,20 +247,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
 
     def _rules(self) -> Rules:
         count_draws(self, UNBOUNDED)  # of as many rows as may come
-        return Rules(
-            loss=self.loss,
-            margin=self.margin,
-            quantile=self.quantile,
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_impurity_decrease=self.min_impurity_decrease,
-            ccp_alpha=self.ccp_alpha,
-            anchor=self.anchor,
-            monotonic_cst=self.monotonic_cst,
-        ).checked()
+        return Rules.of(self)
 
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows, count_categories(self.categorical_features.categories))

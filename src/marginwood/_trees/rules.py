@@ -45,6 +45,12 @@ class Rules(NamedTuple):
     anchor: float = 0.0
     monotonic_cst: Any = None
 
+    @classmethod
+    def of(cls, estimator: Any, **known: Any) -> Rules:
+        """The checked parameters of an estimator, save what is known already; what it has none for stays open."""
+        found = {name: getattr(estimator, name) for name in cls._fields if hasattr(estimator, name)}
+        return cls(**(found | known)).checked()
+
     def checked(self) -> Rules:
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
         check_loss(self.loss, self.margin, self.quantile)

@@ -194,20 +194,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         return self
 
     def _rules(self) -> Rules:
-        return Rules(
-            loss=self.loss,
-            margin=self.margin,
-            quantile=self.quantile,
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_impurity_decrease=self.min_impurity_decrease,
-            ccp_alpha=self.ccp_alpha,
-            anchor=self.anchor,
-            monotonic_cst=self.monotonic_cst,
-        ).checked()
+        return Rules.of(self)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
