@@ -77,7 +77,7 @@ OF_TREES = {"nodes", "n_categories", "offsets", "codes"}
 OF_KERNELS = OF_TREES | {
     "_intervals",
     "_weight",
-    "_leaves",
+    "_codes",
     "_draws",
     "limits_",
     "weights_",

@@ -1,6 +1,7 @@
 """Distributions of a forest: training rows weighed by shared leaves, one maximum likelihood estimate per query."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,3 +144,46 @@ def test_right_censored_medians_are_not_early():
     median = np.mean(forest.predict_quantile(x, 0.5) - 2 * x[:, 0])
     assert plain < -0.08
     assert abs(median) < abs(plain) / 2
+
+
+def nasty_rows(n_rows, seed):
+    """Features with ties, NaN, both infinities and categories, one of which no row has."""
+    rng = np.random.default_rng(seed)
+    number = rng.choice([-np.inf, -1.0, -0.0, 0.0, 0.5, np.inf, np.nan], size=n_rows)
+    frame = pd.DataFrame({"steps": rng.integers(0, 4, n_rows), "number": number})
+    frame["any"] = rng.normal(size=n_rows)
+    labels = rng.choice(["a", "b", "c", None], size=n_rows)
+    frame["label"] = pd.Categorical(labels, categories=["d", "a", "c", "b"])
+    centre = frame["steps"] + (frame["label"] == "b") + rng.normal(size=n_rows)
+    return frame, np.column_stack([centre - 0.2, centre + rng.exponential(size=n_rows)])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_rows_that_a_forest_keeps_lead_to_the_leaves_of_its_training_rows(seed):
+    frame, y = nasty_rows(60, seed)
+    forest = MaxMarginIntervalForest(6, max_features=2, random_state=seed).fit(frame, y)
+    assert np.array_equal(forest._training_leaves(), forest.apply(frame))
+    forest.set_params(warm_start=True, n_estimators=9).fit(frame, y)
+    assert np.array_equal(forest._training_leaves(), forest.apply(frame))
+
+
+def test_a_forest_that_is_told_so_keeps_no_rows(tmp_path):
+    sizes = {}
+    for keep_rows in (True, False):
+        forest = MaxMarginIntervalForest(**FOREST, keep_rows=keep_rows).fit(X, Y)
+        marginwood.save(forest, tmp_path / "forest.mw")
+        sizes[keep_rows] = (tmp_path / "forest.mw").stat().st_size
+        assert hasattr(forest, "predict_distribution") == keep_rows
+    assert np.array_equal(marginwood.load(tmp_path / "forest.mw").predict(NEW), forest.predict(NEW))
+    with pytest.raises(AttributeError, match="predict_distribution") as caught:
+        forest.predict_quantile(NEW, [0.5])
+    assert "fit it with keep_rows=True" in str(caught.value.__cause__)
+    # Per row the two ends and the weight, and a code for each feature; three members of an archive.
+    assert 0 < sizes[True] - sizes[False] < len(X) * (3 * 8 + X.shape[1]) + 3 * 1000
+
+
+def test_rows_that_were_not_kept_are_not_there_after_the_next_fit_either():
+    forest = MaxMarginIntervalForest(**FOREST).fit(X, Y)
+    forest.set_params(keep_rows=False).fit(X, Y)
+    assert not any(hasattr(forest, name) for name in ("_codes", "_intervals", "_weight"))
+    assert not hasattr(forest.set_params(keep_rows=True), "predict_distribution")

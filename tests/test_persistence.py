@@ -745,3 +745,17 @@ def test_a_mutated_model_that_keeps_the_processor_busy_is_given_up():
         words, cwd=folder, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert f"[(1, 'the process ended with status {signal.SIGPROF:d}')]" in result.stdout
+
+
+def test_what_the_trees_of_a_forest_have_in_common_is_written_once(tmp_path):
+    X, y = make_sine(60, random_state=0)
+    sizes = []
+    for n_trees in (20, 40):
+        forest = marginwood.MaxMarginIntervalForest(n_trees, max_depth=1, random_state=0).fit(X, y)
+        marginwood.save(forest, tmp_path / "forest.mw")
+        sizes.append((tmp_path / "forest.mw").stat().st_size)
+        loaded = marginwood.load(tmp_path / "forest.mw")
+        for own, kept in zip(forest.estimators_, loaded.estimators_, strict=True):
+            assert own.get_params() == kept.get_params()
+            assert np.array_equal(own.tree_.nodes, kept.tree_.nodes)
+    assert sizes[1] - sizes[0] < 20 * 8000

@@ -157,15 +157,12 @@ UNSOUND_FORESTS = {
     "a weight that is NaN": {"_weight": with_row(FOREST._weight, 3, np.nan)},
     "a negative weight": {"_weight": with_row(FOREST._weight, 3, -1.0)},
     "fewer weights than rows": {"_weight": FOREST._weight[:-1]},
-    "a leaf beyond its tree": {
-        "_leaves": [with_row(leaves, 3, 10**6) for leaves in FOREST._leaves]
-    },
-    "a negative leaf": {"_leaves": [with_row(leaves, 3, -1) for leaves in FOREST._leaves]},
-    "leaves of fewer trees": {"_leaves": FOREST._leaves[1:]},
-    "leaves of fewer rows than were drawn from": {
-        "_leaves": [leaves[:-1] for leaves in FOREST._leaves]
-    },
-    "draws from more rows": {"_draws": [(1, 10**9, 40)] * 3},
+    "a code beyond all cuts": {"_codes": with_row(FOREST._codes, 3, 255)},
+    "codes that may be negative": {"_codes": FOREST._codes.astype(np.int64)},
+    "codes of fewer rows": {"_codes": FOREST._codes[:-1]},
+    "codes of fewer features": {"_codes": FOREST._codes[:, :-1]},
+    "draws for fewer trees": {"_draws": FOREST._draws[1:]},
+    "draws from more rows than can be": {"_draws": [(1, 10**12, 40)] * 3},
     "very many draws": {"_draws": [(1, 40, 3 * 10**8)] * 3},
     "a negative number of draws": {"_draws": [(1, 40, -1)] * 3},
     "a seed beyond those of NumPy": {"_draws": [(2**32, 40, 40)] * 3},

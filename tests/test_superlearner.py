@@ -663,6 +663,22 @@ def test_more_time_continues_a_checkpoint(tmp_path, monkeypatch):
     same(second, learn([CONSTANT, TREE]))
 
 
+def test_what_a_checkpoint_holds_counts_without_time(tmp_path, monkeypatch):
+    whole = learn(checkpoint=tmp_path / "pieces")
+    monkeypatch.setattr(Member, "fit", None)  # nothing is fitted again
+    same(learn(checkpoint=tmp_path / "pieces", time_limit=1e-9), whole)
+
+
+def test_threads_of_a_model_do_not_matter_to_a_checkpoint(tmp_path, monkeypatch):
+    def models(n_jobs):
+        forest = MaxMarginIntervalForest(5, n_jobs=n_jobs)
+        return [("forest", make_pipeline(StandardScaler(), forest))]
+
+    whole = learn(models(None), checkpoint=tmp_path / "pieces")
+    monkeypatch.setattr(Member, "fit", None)
+    same(learn(models(2), checkpoint=tmp_path / "pieces"), whole)
+
+
 def test_a_checkpoint_of_other_data_or_models_is_refused(tmp_path):
     path = tmp_path / "pieces"
     learn([CONSTANT, TREE], checkpoint=path)

@@ -18,7 +18,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._archive import load_plain, read_members
-from marginwood._states import decode_model, encode
+from marginwood._states import decode_model, encode, shorten
 from marginwood._support.files import write_whole
 from marginwood._support.text import escaped
 from marginwood._version import __version__
@@ -73,7 +73,7 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
         "feature_names": None if names is None else [str(name) for name in names],
         "notes": notes or {},
     }
-    buffer = io.BytesIO(skops.io.dumps(encode(model, type(model).__name__)))
+    buffer = io.BytesIO(skops.io.dumps(shorten(encode(model, type(model).__name__))))
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr(HEADER, json.dumps(header))
     write_whole(path, buffer.getbuffer())

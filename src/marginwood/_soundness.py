@@ -20,7 +20,8 @@ from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.subsets import Subsets
 from marginwood._support.checks import is_integer
 from marginwood._trees.bagging import Draw
-from marginwood._trees.rules import most_draws
+from marginwood._trees.leafweights import find_cuts
+from marginwood._trees.rules import UNBOUNDED, most_draws
 from marginwood._trees.table import IntervalTree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import check_intervals
@@ -197,22 +198,22 @@ def _check_weights(value: Any, found: Attributes) -> bool:
     return is_sound and abs(sum(value[name] for name in found["estimators_"]) - 1) < 1e-6
 
 
-def _check_leaves(value: Any, found: Attributes) -> bool:
-    counts = [member.tree_.node_count for member in found["estimators_"]]
-    return len(value) == len(counts) and all(
-        _is_array(leaves, np.int32, None) and ((leaves >= 0) & (leaves < count)).all()
-        for leaves, count in zip(value, counts, strict=True)
+def _check_codes(value: Any, found: Attributes) -> bool:
+    cuts = find_cuts([member.tree_ for member in found["estimators_"]])
+    return (
+        value.dtype in (np.uint8, np.uint16, np.uint32)
+        and _is_array(value, value.dtype, len(found["_intervals"]), len(cuts))
+        and all((value[:, idx] < len(own) + 2).all() for idx, own in enumerate(cuts))
     )
 
 
 def _check_draws(value: Any, found: Attributes) -> bool:
-    """Whether every tree was drawn from as many rows as have a leaf of it; a warm start keeps trees of other rows."""
+    """Whether there is a draw for every tree; after a warm start not all need be from rows that are kept."""
     draws = [Draw(*draw) for draw in value]
-    return [draw.n_samples for draw in draws] == [
-        len(leaves) for leaves in found["_leaves"]
-    ] and all(
+    return len(draws) == len(found["estimators_"]) and all(
         all(map(is_integer, draw))
         and 0 <= draw.seed < 2**32
+        and 0 < draw.n_samples <= UNBOUNDED
         and 0 <= draw.n_draws <= most_draws(draw.n_samples)
         for draw in draws
     )
@@ -254,9 +255,9 @@ ATTRIBUTES: dict[str, Check] = {
     ),
     "_weight": _array("_intervals", holds=_is_share),
     "_entry": _array("_intervals", holds=lambda values: values < np.inf),
-    "_leaves": _check_leaves,
+    "_codes": _check_codes,
     "_draws": _check_draws,
-    "oob_prediction_": _array("_intervals", holds=_anything),
+    "oob_prediction_": _array(None, holds=_anything),
     "oob_score_": _own(_is_number),
     # Boosting.
     "init_": _own(lambda value: _is_finite(value) or _is_model(value)),

@@ -30,7 +30,7 @@ from marginwood._support.threads import cap_jobs
 from marginwood._trees.table import IntervalTree
 from marginwood.xgb._bytes import booster_from_bytes, booster_to_bytes
 
-__all__ = ["CLASS", "decode_model", "encode", "known_classes"]
+__all__ = ["CLASS", "decode_model", "encode", "known_classes", "shorten"]
 
 CLASS = "__class__"
 # What matters to `fit` only and is an object: which of its arguments scikit-learn passes on.
@@ -134,6 +134,27 @@ def _encode_step(step: Any, name: str) -> str | ByteArray:
     return np.frombuffer(content, dtype=np.uint8)
 
 
+def shorten(state: Any) -> Any:
+    """The same with what the objects of a list have in common, such as the trees of a forest, written once."""
+    if isinstance(state, dict):
+        return {key: shorten(value) for key, value in state.items()}
+    if not isinstance(state, list | tuple):
+        return state
+    items = [shorten(item) for item in state]
+    if type(state) is tuple:
+        return tuple(items)
+    if len(items) < 2 or not all(type(item) is dict and CLASS in item for item in items):
+        return items
+    shared = {
+        key: value
+        for key, value in items[0].items()
+        if type(value) in (bool, int, float, str, type(None))
+        and all(key in own and type(own[key]) is type(value) and own[key] == value for own in items)
+    }
+    own = [{key: value for key, value in item.items() if key not in shared} for item in items]
+    return {CLASS: "list", "shared": shared, "own": own}
+
+
 def decode_model(state: Any) -> Any:
     """The fitted estimator of a plain state; raises unless it is sound and predicts."""
     if isinstance(state, dict) and state.get(CLASS) == "Pipeline":
@@ -192,6 +213,10 @@ def _decode_dict(items: Any) -> dict[Any, Any]:
     return {_decode(key): _decode(value) for key, value in items}
 
 
+def _decode_alike(shared: Any, own: Any) -> list[Any]:
+    return [_decode({**shared, **state}) for state in own]
+
+
 def _decode_objects(items: Any) -> npt.NDArray[Any]:
     array = np.empty(len(items), dtype=object)
     array[:] = _decode(items)
@@ -246,5 +271,6 @@ DECODERS: dict[str, Callable[..., Any]] = {
     "IntervalTree": make_tree,
     "Pipeline": _decode_pipeline,
     "dict": _decode_dict,
+    "list": _decode_alike,
     "ndarray": _decode_objects,
 }

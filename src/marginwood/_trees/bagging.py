@@ -12,13 +12,11 @@ from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 
 from marginwood._base import LARGEST_SEED
-from marginwood._core.predict import apply
 from marginwood._support.threads import count_threads
 from marginwood._trees.growing import Grown, SortedRows, grow
 from marginwood._trees.rules import Rules
@@ -51,25 +49,17 @@ class Draw(NamedTuple):
         return counts
 
 
-class GrownTree(NamedTuple):
-    """A tree, and the leaf of every training row, drawn or not."""
-
-    grown: Grown
-    leaves: npt.NDArray[np.int32]
-
-
-def grow_one(rows: Any, rules: Rules, draw: Draw) -> GrownTree:
+def grow_one(rows: Any, rules: Rules, draw: Draw) -> Grown:
     """Grow one tree of a forest."""
     # A cluster of one thread is not used by joblib, and the future itself comes here.
     rows = rows.result() if hasattr(rows, "result") else rows
     seed = int(check_random_state(draw.seed).randint(1, LARGEST_SEED))
-    grown = grow(rows, rules, seed, draw.counts())
-    return GrownTree(grown, apply(grown.nodes, rows.X, grown.subsets).astype(np.int32))
+    return grow(rows, rules, seed, draw.counts())
 
 
 def grow_trees(
     rows: SortedRows, rules: Rules, draws: Sequence[Draw], n_jobs: int | None
-) -> Iterator[GrownTree]:
+) -> Iterator[Grown]:
     """Yield a tree per draw, grown where joblib is told to.
 
     joblib's own way with a Dask cluster is to send an argument to one worker, and to lose it with
@@ -88,9 +78,9 @@ def grow_trees(
         shared = rows if client is None else client.scatter(rows, broadcast=True, hash=False)
         tasks = (delayed(grow_one)(shared, rules, draw) for draw in draws[n_grown:])
         try:
-            for member in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
+            for grown in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
                 n_grown += 1
-                yield member
+                yield grown
         except CancelledError:
             if n_attempts == MAX_ATTEMPTS:
                 raise

@@ -9,15 +9,14 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable
-from functools import partial
 from itertools import starmap
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
@@ -40,26 +39,22 @@ from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped, count_threads
 from marginwood._trees.bagging import Draw, aggregate, grow_trees
 from marginwood._trees.growing import SortedRows
-from marginwood._trees.leafweights import LeafWeights
+from marginwood._trees.leafweights import (
+    decode_rows,
+    encode_rows,
+    find_cuts,
+    keeps_rows,
+    predict_by_leaves,
+)
 from marginwood._trees.outofbag import ForestPath
 from marginwood._trees.rules import UNBOUNDED, Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
-from marginwood.distributions._known import KnownRows
-from marginwood.distributions._weighted import (
-    concatenate,
-    sort_rows,
-    weighted_late,
-    weighted_turnbull,
-)
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import Loss
 
 __all__ = ["MaxMarginIntervalForest"]
-
-# Rows whose distributions are found together: their weights take some MB.
-QUERIES = 256
 
 
 class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
@@ -126,6 +121,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     warm_start : bool, default=False
         Keep the trees of the last fit and add more.
+    keep_rows : bool, default=True
+        Keep what predictions of distributions need of the training rows: their intervals and
+        weights, and between which thresholds their features lie. Without, there are none, and
+        a file holds the trees alone.
 
     Attributes
     ----------
@@ -187,6 +186,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
+        keep_rows: bool = True,
     ) -> None:
         self.n_estimators = n_estimators
         self.loss = loss
@@ -210,6 +210,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
+        self.keep_rows = keep_rows
 
     @all_or_nothing
     def fit(
@@ -282,28 +283,25 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             )
         prototype = make_tree(rules, self)
         trees = []
-        leaves = []
         with progress_bar("trees", len(draws), verbose=self.verbose) as advance:
-            for member, draw in zip(
-                grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True
-            ):
+            for grown, draw in zip(grow_trees(rows, rules, draws, self.n_jobs), draws, strict=True):
                 check_stopped()
                 tree = copy.copy(prototype)
                 tree.random_state = draw.seed
-                tree.tree_ = IntervalTree(
-                    member.grown.nodes, rows.saw_missing, member.grown.subsets
-                )
+                tree.tree_ = IntervalTree(grown.nodes, rows.saw_missing, grown.subsets)
                 trees.append(tree)
-                leaves.append(member.leaves)
                 advance()
-        forget(self, "oob_prediction_", "oob_score_")
-        self._leaves: list[npt.NDArray[np.int32]] = [*(self._leaves if n_kept else []), *leaves]
-        _, self._intervals, self._weight = rows.rows
+        forget(self, "oob_prediction_", "oob_score_", "_codes", "_intervals", "_weight")
         self.estimators_: list[MaxMarginIntervalTree] = [
             *(self.estimators_ if n_kept else []),
             *trees,
         ]
         self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
+        if self.keep_rows:
+            X, self._intervals, self._weight = rows.rows
+            self._codes = encode_rows(X, find_cuts(self._tables()))
+        else:
+            forget(self, "_entry")
         if self.oob_score:
             self._score_oob(rows.rows)
         return self
@@ -372,6 +370,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         check_is_fitted(self)
         return self._predict(check_features(self, X))
 
+    @available_if(keeps_rows)  # type: ignore[untyped-decorator]
     def predict_distribution(self, X: Any) -> IntervalDistribution:
         """Predict the distribution of the target for every row.
 
@@ -391,36 +390,20 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             One row per row of X.
         """
         check_is_fitted(self)
-        return self._predict_distribution(self.apply(X))
+        return predict_by_leaves(self, self.apply(X))
 
-    def _predict_distribution(
-        self, leaves: npt.NDArray[Any], drawn: BoolArray | None = None
-    ) -> IntervalDistribution:
-        """The distributions at rows with these leaves; with `drawn`, only by the trees that did not draw a row."""
-        n_rows = len(self._intervals)
-        if any(draw.n_samples != n_rows for draw in starmap(Draw, self._draws)):
-            raise ValueError(
-                "predict_distribution: the trees that warm_start kept were grown from other rows."
-            )
-        weights = [self._weight * draw.counts() for draw in starmap(Draw, self._draws)]
-        shares = LeafWeights(
-            np.array(self._leaves), weights, [tree.tree_.node_count for tree in self.estimators_]
-        )
-        weigh = partial(shares.at, leaves, drawn)
-        training = sort_rows(self._intervals)
-        queries = np.arange(len(leaves))
+    def _tables(self) -> list[IntervalTree]:
+        return [tree.tree_ for tree in self.estimators_]
 
-        def answer(block: IntArray) -> IntervalDistribution:
-            if self._entry is not None:
-                return weighted_late(self._intervals, self._entry, *weigh(block))
-            return weighted_turnbull(training, *weigh(block))
+    def _training_leaves(self) -> IntArray:
+        """The leaf of every training row in every tree, of shape (n_rows, n_estimators)."""
+        return self._apply(decode_rows(self._codes, find_cuts(self._tables())))
 
-        blocks = [queries[start : start + QUERIES] for start in range(0, len(leaves), QUERIES)]
-        run = Parallel(n_jobs=count_threads(self.n_jobs, len(blocks)), require="sharedmem")
-        found = concatenate(run(delayed(answer)(block) for block in blocks))
-        if self._entry is None:
-            found._known = KnownRows(self._intervals, weigh, queries)
-        return found
+    def _apply(self, X: FloatArray) -> IntArray:
+        def apply_block(rows: slice) -> IntArray:
+            return np.column_stack([tree.apply(X[rows]) for tree in self._tables()])
+
+        return self._over_blocks(apply_block, len(X))
 
     def apply(self, X: Any) -> IntArray:
         """Find the leaf of every row in every tree.
@@ -436,12 +419,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
             Rows of the trees' node tables.
         """
         check_is_fitted(self)
-        X = check_features(self, X)
-
-        def apply_block(rows: slice) -> IntArray:
-            return np.column_stack([tree.tree_.apply(X[rows]) for tree in self.estimators_])
-
-        return self._over_blocks(apply_block, len(X))
+        return self._apply(check_features(self, X))
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from marginwood._base import Rows
 from marginwood._paths import ModelPath, average_score, score_prediction
+from marginwood._trees.leafweights import keeps_rows, predict_by_leaves
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray
 from marginwood.metrics._scorers import average_loss_of
@@ -53,6 +54,5 @@ class ForestPath(ModelPath):
 
 def predict_oob_distribution(forest: Any, known: BoolArray) -> IntervalDistribution:
     """The distributions of some training rows by the trees that did not draw them, of which each must have one."""
-    return forest._predict_distribution(
-        np.array(forest._leaves).T[known], forest._drawn()[:, known]
-    )
+    keeps_rows(forest)
+    return predict_by_leaves(forest, forest._training_leaves()[known], forest._drawn()[:, known])

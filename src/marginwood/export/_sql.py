@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from marginwood._fitted import read
 from marginwood._support.checks import check_choice
 from marginwood._trees.table import IntervalTree
-from marginwood.export._rules import Condition, leaf_conditions
+from marginwood.export._conditions import Condition, leaf_conditions
 from marginwood.export._xgboost import EXPECTED, read_any_ensemble
 
 __all__ = ["to_sql"]
