@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -338,15 +337,8 @@ def plot_quantiles(
     ['quantiles 0.1 to 0.9', 'median']
     """
     pyplot()
-    if isinstance(model, list | tuple):
-        fitted, levels, predict = _read_quantiles(model, q)
-        model = model[0]
-    else:
-        fitted = _read_distributions(model)
-        levels = np.unique(as_numbers(LEVELS if q is None else q, "q"))
-        if not len(levels) or not (levels[0] >= 0 and levels[-1] <= 1):
-            raise ValueError(f"q: expected shares from 0 to 1, got {q!r}.")
-        predict = partial(_predict_quantiles, fitted, levels)
+    fitted, levels, predict = _read_quantiles(model, q)
+    model = model[0] if isinstance(model, list | tuple) else model
     X, place, name = _find_feature(model, X, feature)
     column = _column(X, place, name)
     known = np.isfinite(column)
@@ -425,26 +417,23 @@ def _column(X: Any, place: int, name: str) -> FloatArray:
         ) from None
 
 
-def _predict_quantiles(fitted: Fitted, levels: FloatArray, X: Any) -> FloatArray:
-    """What a model of distributions predicts of rows, in a column for each level."""
-    quantiles: FloatArray = fitted.predict("quantile", X, levels)
-    return quantiles
-
-
-def _read_quantiles(models: Any, q: Any) -> tuple[Fitted, FloatArray, Predict]:
-    """The first of several models of a quantile each, their quantiles, and what predicts these."""
-    found = [(quantile_of(model), model) for model in models]
-    by_level = {level: model for level, model in found if level is not None}
-    if not models or len(by_level) < len(models):
+def _read_quantiles(model: Any, q: Any) -> tuple[Fitted, FloatArray, Predict]:
+    """A model, or the first of several, the quantiles that are drawn, and what predicts them."""
+    if not isinstance(model, list | tuple):
+        fitted = _read_distributions(model)
+        levels = np.unique(as_numbers(LEVELS if q is None else q, "q"))
+        if not len(levels) or not (levels[0] >= 0 and levels[-1] <= 1):
+            raise ValueError(f"q: expected shares from 0 to 1, got {q!r}.")
+        return fitted, levels, lambda X: fitted.predict("quantile", X, levels)
+    pairs = [(quantile_of(one), one) for one in model]
+    by_level = {level: one for level, one in pairs if level is not None}
+    if not model or len(by_level) < len(model):
         raise ValueError("model: expected models of a quantile each, all of which differ.")
     if q is not None:
         raise ValueError("q: expected None with several models, which have a quantile each.")
-    levels = sorted(by_level)
-
-    def predict(X: Any) -> FloatArray:
-        return np.column_stack([by_level[level].predict(X) for level in levels])
-
-    return read(models[0]), np.array(levels), predict
+    levels = np.array(sorted(by_level))
+    ordered = [by_level[level] for level in levels.tolist()]
+    return read(model[0]), levels, lambda X: np.column_stack([one.predict(X) for one in ordered])
 
 
 def _quantile_lines(predict: Predict, X: Any, place: int, grid: FloatArray) -> FloatArray:
