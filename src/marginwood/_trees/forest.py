@@ -298,7 +298,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         ]
         self._draws: list[tuple[int, ...]] = [*(self._draws if n_kept else []), *map(tuple, draws)]
         if self.keep_rows:
-            X, self._intervals, self._weight = rows.rows
+            # Distributions are read off them later, when arrays of the user may hold other numbers.
+            X, self._intervals, self._weight = rows.rows._replace(
+                intervals=rows.rows.intervals.copy(), weight=rows.rows.weight.copy()
+            )
             self._codes = encode_rows(X, find_cuts(self._tables()))
         else:
             forget(self, "_entry")

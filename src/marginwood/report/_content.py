@@ -21,7 +21,7 @@ from marginwood._version import __version__
 from marginwood.intervals import FloatArray, IntArray, check_informative, check_intervals
 from marginwood.losses import hinge_loss
 from marginwood.metrics import error_table
-from marginwood.metrics._summary import score_quantile, summarise
+from marginwood.metrics._summary import has_many_open, score_quantile, summarise
 from marginwood.metrics._tables import ErrorTable
 from marginwood.report._curves import leaf_curves, predicted_ranges, survival_curves
 from marginwood.report._plain import number, numbers
@@ -77,6 +77,7 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
         "n_rows": len(y),
         "scores": _scores(errors),
         "kinds": _kinds(errors),
+        "has_many_open": has_many_open(y),
         "more_scores": _more_scores(fitted, y, prediction, distribution, kept, spaced),
         "importances": _importances(fitted.estimator),
         "feature_table": _feature_table(fitted.estimator, X, categories),

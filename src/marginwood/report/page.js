@@ -19,7 +19,14 @@ function fillHeader() {
   const { d2, mse, mae, inside } = report.scores;
   const tile = (name, value, note) =>
     element("li", {}, element("span", {}, name), element("b", {}, value), element("small", {}, note));
+  // Where many rows are open above, distances to intervals say little.
+  const leading = report.has_many_open ? ["concordance index", "CRPS", "IPCW Brier score"] : [];
   byId("scores").replaceChildren(
+    ...report.more_scores.scores
+      .filter((score) => leading.includes(score.name) && score.model !== "")
+      .map(({ name, model, constant }) =>
+        tile(name[0].toUpperCase() + name.slice(1), format(model), `constant ${format(constant)}`),
+      ),
     tile("D2", format(Math.abs(d2) < 1e-12 ? 0 : d2), "1 is best, 0 the best constant"),
     tile("Interval MSE", format(mse[0]), `best constant ${format(mse[1])}`),
     tile("Mean distance", format(mae[0]), `best constant ${format(mae[1])}`),
