@@ -36,7 +36,7 @@ from marginwood._tuning.selection import SELECTIONS, select
 from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import refuse_vanishing_squares
-from marginwood.metrics._scorers import average_loss_of, get_scorer
+from marginwood.metrics._scorers import average_loss_of, get_scorer, scorer_for
 
 __all__ = ["IntervalSearchCV"]
 
@@ -248,6 +248,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         points = make_points(
             for_checked_rows(estimator), self.grid, rows, is_taught=labels is not None
         )
+        scorer = scorer_for(points[0].estimator, scorer)
         seed = self._seed(points)
         weighted = sample_weight is not None
         folds = self._make_folds(estimator, points, rows, groups, weighted=weighted)
