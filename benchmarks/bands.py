@@ -40,8 +40,8 @@ def time_of(distribution, share):
     return SCALE * (-np.log(share)) ** (1.0 if distribution == "exponential" else 1 / 1.5)
 
 
-def censor(kind, values, rng):
-    """Intervals that hold the values."""
+def censor(kind, values, rng, *, keep=False):
+    """Intervals that hold the values; without rows that tell nothing, unless they are kept."""
     n = len(values)
     if kind == "right-censored":
         end = rng.exponential(2 * SCALE, n)
@@ -65,7 +65,7 @@ def censor(kind, values, rng):
     visits = np.column_stack([np.full(n, -np.inf), visits, np.full(n, np.inf)])
     place = (visits < values[:, np.newaxis]).sum(axis=1)
     intervals = np.column_stack([visits[np.arange(n), place - 1], visits[np.arange(n), place]])
-    return intervals[np.isfinite(intervals).any(axis=1)]
+    return intervals if keep else intervals[np.isfinite(intervals).any(axis=1)]
 
 
 KINDS = (

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks import bands as confidence
 from benchmarks import boosting, distributions, forests, libraries, measure, tuning
 from benchmarks import coverage as conformal
+from benchmarks import groups as comparisons
 from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
 from benchmarks.survival import compare
 from benchmarks.survival import early as early_medians
@@ -330,6 +331,20 @@ def bands(settings):
     confidence.draw(found, BANDS_FIGURE)
 
 
+def groups(settings):
+    """How often tests of groups reject where there is no difference, and their power beside the parametric test."""
+    found = comparisons.measure(settings)
+    powers = {one.censoring: one.power for one in found if one.test == "parametric"}
+    for one in found:
+        if one.test == "parametric":
+            continue
+        work = f"groups, {one.censoring}, {one.test}"
+        level = comparisons.LEVEL
+        yield Row(f"{work}, size", f"{level:g}", one.size, level, "share", comparisons.MOST / level)
+        reference = powers[one.censoring]
+        yield Row(f"{work}, power missed", "parametric", 1 - one.power, 1 - reference, "share", 2.0)
+
+
 def early(settings):
     """Bias of predicted medians against what is allowed, and their error against that of a survival forest."""
     with_others = _has("sksurv")
@@ -411,6 +426,7 @@ WORKS = {
         npmle,
         coverage,
         bands,
+        groups,
         early,
         survival,
     )

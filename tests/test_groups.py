@@ -232,3 +232,24 @@ def test_moved_ends_are_told_apart():
 def test_errors_say_what_is_expected(call, message):
     with pytest.raises(ValueError, match=message):
         call([(1, 2), (2, 3), (4, inf)])
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=4, max_size=10))
+def test_left_censored_rows_are_those_of_their_mirror_images(pairs):
+    value, is_seen = np.array(pairs).T.astype(float)
+    groups = np.arange(len(value)) % 2
+    left = make_intervals(np.where(is_seen, value, -inf), value)
+    right = make_intervals(-value, np.where(is_seen, -value, inf), closed="right")
+    if is_seen.all() or not is_seen.any():
+        return
+    flipped = compare_groups(right, groups)
+    # An upper end belongs to its interval, and its mirror image is not open where it should be.
+    left[is_seen == 0, 1] = np.nextafter(left[is_seen == 0, 1], -inf)
+    found = compare_groups(left, groups)
+    assert found.statistic == pytest.approx(flipped.statistic, abs=1e-8)
+    band, mirror = (
+        turnbull(left).confidence_band(np.arange(7) - 0.5),
+        turnbull(right).confidence_band(0.5 - np.arange(7)),
+    )
+    np.testing.assert_allclose(band.lower, 1 - mirror.upper, atol=1e-3)
+    np.testing.assert_allclose(band.upper, 1 - mirror.lower, atol=1e-3)

@@ -78,12 +78,20 @@ def test_quantiles_and_exceedance_are_those_of_the_estimate():
     data = load_mercury()
     table = censored_summary(data.y, q=[0.5, 0.9], threshold=0.3, n_bootstrap=20, random_state=0)
     estimate = turnbull(data.y)
-    assert figures(table)["quantile 0.9"] == estimate.quantile(0.9)[1]
+    assert figures(table)["quantile 0.9"] == estimate.quantile(0.9).mean()
     low, high = estimate.confidence_interval()
     assert (figures(table, "lower")["median"], figures(table, "upper")["median"]) == (low, high)
     band = estimate.confidence_band([0.3])
     assert figures(table)["share above 0.3"] == estimate.sf(0.3)
     assert figures(table, "upper")["share above 0.3"] == band.upper[0]
+
+
+def test_a_quantile_that_is_not_determined_has_bounds_only():
+    y = from_detection_limits(["<1", "<1", "2", "3", "4"])
+    table = censored_summary(y, q=0.2, n_bootstrap=5, random_state=0)
+    assert figures(table)["quantile 0.2"] is None
+    assert figures(table, "lower")["quantile 0.2"] == -inf
+    assert figures(table, "upper")["quantile 0.2"] == 3
 
 
 @pytest.mark.parametrize("method", ["npmle", "ros", "lognormal"])

@@ -18,11 +18,13 @@ from marginwood import (
     TransformedIntervalRegressor,
     from_events,
 )
-from marginwood.datasets import make_sine
+from marginwood.datasets import load_mercury, make_sine
 from marginwood.distributions import turnbull
+from marginwood.inference import compare_groups
 from marginwood.metrics import d_calibration, target_interval_auc
 from marginwood.plotting import (
     plot_calibration,
+    plot_censored_box,
     plot_intervals,
     plot_partial_dependence,
     plot_quantiles,
@@ -572,3 +574,100 @@ def test_all_draw_into_given_axes(model):
     ]
     assert drawn == list(axes)
     assert plt.get_fignums() == [figure.number]
+
+
+GROUPS = ["a", "b"] * 10
+EVENTS = from_events(np.arange(1, 21), [1, 1, 0, 1, 1] * 4)
+
+
+def test_groups_have_a_curve_a_band_and_counts_each():
+    ax = plot_turnbull(EVENTS, by=GROUPS, test="logrank")
+    ax.figure.draw_without_rendering()
+    curves = [line for line in ax.lines if line.get_drawstyle() == "steps-post"]
+    for curve, name in zip(curves, "ab", strict=True):
+        estimate = turnbull(EVENTS, by=GROUPS)[name]
+        times = np.array([2.5, 7.5, 12.5])
+        assert [step_at(curve, t) for t in times] == pytest.approx(estimate.sf(times))
+    assert len({curve.get_color() for curve in curves}) == 2
+    band = turnbull(EVENTS, by=GROUPS)["a"].confidence_band([8.5])
+    assert heights(ax.collections[0], 7) == pytest.approx((band.lower[0], band.upper[0]), abs=0.2)
+    texts = [text.get_text() for text in ax.texts]
+    p_value = compare_groups(EVENTS, GROUPS).p_value
+    assert f"log-rank p = {p_value:.4f}" in texts
+    assert "at risk" in texts
+    # At 0 both groups are whole; at 10 the rows from 11 on of a, and from 10 on of b, are left.
+    counts = [int(text) for text in texts if text.isdigit()]
+    n_ticks = len(counts) // 2
+    assert (counts[0], counts[n_ticks]) == (10, 10)
+    ticks = [tick for tick in ax.get_xticks() if 0 <= tick <= ax.get_xlim()[1]]
+    place = ticks.index(10.0)
+    assert (counts[place], counts[n_ticks + place]) == (5, 6)
+
+
+def test_censored_rows_of_groups_are_ticks_on_their_curve():
+    ax = plot_turnbull(EVENTS, by=GROUPS, level=0, at_risk=False)
+    assert not ax.collections
+    marks = [line for line in ax.lines if line.get_marker() == "|"]
+    drawn = np.concatenate([line.get_xdata() for line in marks])
+    assert sorted(drawn) == [3, 8, 13, 18]
+
+
+def test_names_stand_beside_curves_that_end_apart_and_else_in_a_legend():
+    apart = plot_turnbull(
+        from_events([1, 2, 3, 4] * 2, [1, 0, 0, 0, 1, 1, 1, 0]), by=list("aaaabbbb")
+    )
+    assert apart.get_legend() is None
+    assert {"a", "b"} <= {text.get_text() for text in apart.texts}
+    assert labels(plot_turnbull([1.0, 2.0, 3.0, 4.0], by=list("abab"))) == ["a", "b"]
+
+
+def test_intervals_of_groups_are_drawn_between_their_bounds():
+    ax = plot_turnbull([(0, 2), (1, 3), (5, 6), (5, inf)], by=list("aabb"), level=0, at_risk=False)
+    assert len(ax.lines) == 4  # the least and the greatest curve of both
+
+
+@pytest.mark.parametrize("level", [None, 0.9])
+def test_one_curve_may_have_a_band_and_a_log_axis(level):
+    ax = plot_turnbull([1.0, 3.0, 10.0, 30.0], level=level, log=True)
+    ax.figure.draw_without_rendering()
+    assert ax.get_xscale() == "log"
+    assert len(ax.collections) == (level is not None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": list("abcdefg")}, "by: expected at most 6 groups"),
+        ({"by": ["a"]}, r"by: expected shape \(7,\)"),
+        ({"test": "logrank"}, "test: needs groups"),
+        ({"level": 2}, "level: expected"),
+        ({"log": True}, "log: expected positive ends"),
+    ],
+)
+def test_what_cannot_be_drawn_of_groups_is_said(options, message):
+    with pytest.raises(ValueError, match=message):
+        plot_turnbull(-np.arange(1.0, 8.0), **options)
+
+
+def test_boxes_have_the_quantiles_of_the_estimate():
+    data = load_mercury(as_frame=True)
+    ax = plot_censored_box(data.y, by=data.X["LandUse"], log=True)
+    ax.figure.draw_without_rendering()
+    names = [label.get_text().splitlines() for label in ax.get_xticklabels()]
+    assert names[1] == ["Ag", "42 rows", "12% censored"]
+    medians = [line for line in ax.lines if line.get_linewidth() == 2.2]
+    found = [line.get_ydata()[0] for line in medians]
+    expected = [one.median().mean() for one in turnbull(data.y, by=data.X["LandUse"]).values()]
+    assert found == pytest.approx(expected)
+    assert ax.get_yscale() == "log"
+
+
+@pytest.mark.parametrize("y", [[(-inf, 1)], [2.0], [(-inf, 1), (-inf, 2)], [(1, inf), (2, 3)]])
+@pytest.mark.parametrize("log", [False, True])
+def test_next_to_nothing_has_a_box(y, log):
+    plot_censored_box(np.array(y, float), log=log).figure.draw_without_rendering()
+
+
+def test_boxes_of_no_positive_limits_have_no_log_axis():
+    with pytest.raises(ValueError, match="log: expected positive ends"):
+        plot_censored_box([(-inf, -1)], log=True)

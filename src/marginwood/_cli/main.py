@@ -17,6 +17,7 @@ from typing import NoReturn
 from marginwood._cli import (
     benchmark,
     demo,
+    describe,
     evaluate,
     fit,
     plot,
@@ -40,6 +41,7 @@ COMMANDS: dict[str, ModuleType] = {
     "show": show,
     "plot": plot,
     "report": report,
+    "describe": describe,
     "benchmark": benchmark,
     "demo": demo,
     "warmup": warmup,

@@ -187,14 +187,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser)
 
 
+def check_picture(out: str) -> str:
+    """The format of a picture by the name of its file, which can be written."""
+    suffix = Path(out).suffix.removeprefix(".").lower()
+    if suffix not in FORMATS:
+        raise UsageError(f"--out: expected a file that ends in {', '.join(FORMATS)}, got {out}")
+    check_place(out)
+    return suffix
+
+
 def run(args: argparse.Namespace) -> None:
     """Read, draw, write."""
-    suffix = Path(args.out).suffix.removeprefix(".").lower()
-    if suffix not in FORMATS:
-        raise UsageError(
-            f"--out: expected a file that ends in {', '.join(FORMATS)}, got {args.out}"
-        )
-    check_place(args.out)
+    suffix = check_picture(args.out)
     model, header = load_with_header(args.model)
     fitted = read(model)
     args.kind = args.kind or ("tree" if fitted.tree is not None else "intervals")

@@ -23,7 +23,7 @@ from marginwood._ends import above, as_written, below, half_open
 from marginwood.distributions._solve import LEAST_TOLERANCE, make_problem, solve
 from marginwood.intervals import BoolArray, FloatArray
 
-__all__ = ["Band", "ConfidenceBand", "make_band"]
+__all__ = ["Band", "ConfidenceBand", "is_left_censored", "make_band"]
 
 # The log-likelihoods that are compared are this close to their maxima, and the ratio is met within:
 CLOSE = 1e-4
@@ -154,7 +154,7 @@ def _greenwood(rows: FloatArray, weight: FloatArray, z: float) -> _Steps | None:
     n_cells = len(support)
     is_one_cell = ranges.stop == ranges.first + 1
     starts, stops = half_open(support).T
-    if np.all(is_one_cell | (ranges.stop == n_cells)):
+    if np.all(is_one_cell | (ranges.stop == n_cells)) and not is_left_censored(rows):
         survival = _log_log(ranges, n_cells, weight.sum(), z)
         return _Steps(starts, stops, *survival)
     if np.all(is_one_cell | (ranges.first == 0)):
@@ -162,6 +162,11 @@ def _greenwood(rows: FloatArray, weight: FloatArray, z: float) -> _Steps | None:
         least, greatest = _log_log(mirrored, n_cells, weight.sum(), z)
         return _Steps(starts, stops, 1 - greatest[::-1], 1 - least[::-1])
     return None
+
+
+def is_left_censored(rows: FloatArray) -> bool:
+    """Whether some rows are open below and none above: then all is done as of their mirror images."""
+    return bool(np.isinf(rows[:, 0]).any() and not np.isinf(rows[:, 1]).any())
 
 
 def _log_log(

@@ -23,6 +23,7 @@ from marginwood._ends import half_open
 from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import check_choice, check_count
 from marginwood._support.labels import read_labels
+from marginwood.distributions._bands import is_left_censored
 from marginwood.distributions._solve import LEAST_TOLERANCE, make_problem, solve
 from marginwood.inference._permutations import permutation_covariance, permute, quadratic
 from marginwood.inference._table import Table, make_table
@@ -35,7 +36,7 @@ from marginwood.intervals import (
     check_sample_weight,
 )
 
-__all__ = ["GroupComparison", "TrendAcross", "compare_groups"]
+__all__ = ["GroupComparison", "TrendAcross", "compare_groups", "show_p_value"]
 
 # The pooled estimate's log-likelihood is this close to its maximum.
 CLOSE = 1e-6
@@ -303,9 +304,9 @@ def _report(
     }
     kind = "Peto and Prentice's Wilcoxon test" if rows.rho else "Log-rank test"
     degrees = "1 degree" if df == 1 else f"{df} degrees"
-    note = f"chi-squared {statistic:.4g} on {degrees} of freedom, p {_show(p_value)}"
+    note = f"chi-squared {statistic:.4g} on {degrees} of freedom, p {show_p_value(p_value)}"
     if permuted is not None:
-        note += f"; by permutation p {_show(permuted)}"
+        note += f"; by permutation p {show_p_value(permuted)}"
     return make_table(
         GroupComparison,
         columns,
@@ -323,7 +324,8 @@ def _report(
     )
 
 
-def _show(p_value: float) -> str:
+def show_p_value(p_value: float) -> str:
+    """A p-value after the letter p."""
     return "< 0.0001" if p_value < 1e-4 else f"= {p_value:.4f}"
 
 
@@ -347,7 +349,7 @@ def _tally(rows: _Rows, n_groups: int) -> _Tally:
     stop = np.searchsorted(stops, upper, side="right")
     is_one_cell = stop == first + 1
     has_end = np.ones(n_cells, np.bool_)
-    if np.all(is_one_cell | (stop == n_cells)):
+    if np.all(is_one_cell | (stop == n_cells)) and not is_left_censored(rows.intervals):
         has_end[-1] = np.isfinite(stops[-1])
         return _tally_events(rows, n_groups, first, is_one_cell, has_end)
     if np.all(is_one_cell | (first == 0)):

@@ -28,6 +28,7 @@ __all__ = ["censored_summary", "impute_on_line"]
 
 FEWEST_DETECTED = 3  # for a line through them
 MOST_SHOWN = 4  # detection limits
+MOST_BLOCKS = 200  # of the jackknife
 STEP = 1e-4  # of numerical derivatives
 FARTHEST = 1e4  # standard deviations of a fit, in those of the limits
 
@@ -66,7 +67,7 @@ def censored_summary(
         Labels of groups, such as stations: a summary of each.
     method : {"npmle", "ros", "lognormal"}, default="npmle"
         ``"npmle"`` assumes no distribution, and takes any censoring; a mass below the least limit
-        counts at that limit in mean, standard deviation and quantiles (Efron 1967). ``"ros"`` takes positive
+        counts at that limit in mean and standard deviation (Efron 1967). ``"ros"`` takes positive
         values and non-detects, and puts these on the log-normal line of the values that were
         detected. ``"lognormal"`` is that distribution by maximum likelihood, for any censoring.
     q : number or array-like, default=(0.1, 0.25, 0.5, 0.75, 0.9)
@@ -88,7 +89,8 @@ def censored_summary(
 
     Notes
     -----
-    Intervals of the NPMLE's quantiles and of its exceedance are those of
+    A quantile that the NPMLE leaves open, because it lies below the least or beyond the greatest
+    limit, has bounds but no estimate. Intervals of the NPMLE's quantiles and of its exceedance are those of
     :meth:`~marginwood.distributions.Turnbull.confidence_band`. Those of the log-normal distribution
     are by the delta method, on logarithms (Cox's, for the mean) and on normal scores.
 
@@ -177,12 +179,11 @@ def _by_npmle(intervals: FloatArray, asked: _Asked) -> Rows:
         return np.array(_moments(turnbull(intervals[rows]), len(rows)))
 
     lines = _bootstrap(intervals, moments, ["mean", "standard deviation"], asked)
-    middle = estimate.quantile(asked.shares)
+    bounds = estimate.quantile(asked.shares)
     ends = estimate.confidence_interval(asked.shares, level=asked.level)
-    for share, pair, (low, high) in zip(asked.shares, middle, ends, strict=True):
-        # The quantile of a determined estimate, or the greatest that is possible of a non-detect.
-        value = pair[1] if np.isfinite(pair[1]) else pair[0]
-        lines.append((_name_quantile(share), float(value), float(low), float(high)))
+    for share, pair, (low, high) in zip(asked.shares, bounds, ends, strict=True):
+        known = float(pair.mean()) if np.isfinite(pair).all() else None
+        lines.append((_name_quantile(share), known, float(low), float(high)))
     if asked.threshold is not None:
         band = estimate.confidence_band([asked.threshold], level=asked.level)
         share = float(estimate.sf(asked.threshold))
@@ -370,12 +371,12 @@ def _bootstrap(
     draws = np.array(
         [measure(asked.rng.randint(n_rows, size=n_rows)) for _ in range(asked.n_bootstrap)]
     )
+    # The jackknife leaves out one row after the other, or one block of many.
     every = np.arange(n_rows)
-    without = (
-        np.array([measure(np.delete(every, row)) for row in every])
-        if n_rows > 1
-        else estimate[np.newaxis]
-    )
+    n_blocks = min(n_rows, MOST_BLOCKS)
+    without = estimate[np.newaxis]
+    if n_rows > 1:
+        without = np.array([measure(every[every % n_blocks != block]) for block in range(n_blocks)])
     lines: Rows = []
     tail = (1 - asked.level) / 2
     for place, name in enumerate(names):

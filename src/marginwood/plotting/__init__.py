@@ -4,6 +4,7 @@ Every function draws into `ax`, or into a new figure of pyplot, and returns the 
 """
 
 from marginwood.plotting._curves import plot_quantiles, plot_survival, plot_turnbull
+from marginwood.plotting._groups import plot_censored_box
 from marginwood.plotting._models import plot_importances, plot_leaderboard, plot_partial_dependence
 from marginwood.plotting._scores import plot_calibration, plot_roc
 from marginwood.plotting._targets import plot_cost, plot_intervals
@@ -12,6 +13,7 @@ from marginwood.plotting._tuning import plot_margin_heatmap, plot_pruning_path
 
 __all__ = [
     "plot_calibration",
+    "plot_censored_box",
     "plot_cost",
     "plot_importances",
     "plot_intervals",

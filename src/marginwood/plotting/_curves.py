@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from marginwood.plotting._canvas import (
     pyplot,
     show_legend,
 )
+from marginwood.plotting._groups import plot_groups
 from marginwood.plotting._targets import plot_intervals
 
 __all__ = ["MOST_NAMED", "plot_quantiles", "plot_survival", "plot_turnbull"]
@@ -47,20 +48,44 @@ N_GRID = 40  # values of a feature
 MOST_ROWS = 100  # that are averaged at each
 
 
-def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
+def plot_turnbull(
+    y: Any,
+    *,
+    by: Any = None,
+    level: float | None = None,
+    at_risk: bool | None = None,
+    test: Literal["logrank", "peto"] | None = None,
+    log: bool = False,
+    sample_weight: Any = None,
+    ax: Any = None,
+) -> Any:
     """Draw the estimated probability that a value is greater than t.
 
     It is the nonparametric maximum likelihood estimate of :func:`~marginwood.distributions.turnbull`. Where the
     intervals do not determine it, its least and its greatest curve are drawn and shaded between. Under it, a pale band
     holds the curve of the values themselves for certain, whatever is assumed. Of right-censored rows it is the
     estimate of Kaplan and Meier, with a tick at every censored row. The curve of values that are not negative begins
-    at 0. ``ax.set_xscale("log")`` makes a log axis.
+    at 0.
+
+    With groups, the figure is one for a paper: a colour and a name beside its end for each curve, confidence bands,
+    and below how many rows are still at risk. Where a curve is not determined, it is drawn twice and shaded between.
 
     Parameters
     ----------
     y : array-like
         Intervals in any form that `fit` accepts. The name of a series, or what those of two columns share, is that of
         the axis.
+    by : array-like of shape (n_samples,), default=None
+        Labels of up to six groups.
+    level : float, default=None
+        Of confidence bands (:meth:`~marginwood.distributions.Turnbull.confidence_band`): by default 0.95 for groups,
+        and no band without; 0 for none.
+    at_risk : bool, default=None
+        Whether to count below the axes the rows that are known to reach each tick: by default for groups.
+    test : {"logrank", "peto"}, default=None
+        The test of :func:`~marginwood.inference.compare_groups` whose p-value is written into the axes.
+    log : bool, default=False
+        Whether values are on a log axis.
     sample_weight : array-like of shape (n_samples,) or number, default=None
         Weights of the rows.
     ax : matplotlib axes, default=None
@@ -80,6 +105,10 @@ def plot_turnbull(y: Any, *, sample_weight: Any = None, ax: Any = None) -> Any:
     ['Kaplan-Meier', 'not determined', 'censored', 'certain bounds']
     """
     pyplot()
+    if by is not None or level or at_risk or log:
+        return plot_groups(y, by, level, at_risk, test, log, sample_weight, ax)
+    if test is not None:
+        raise ValueError("test: needs groups; pass their labels as by.")
     intervals = check_intervals(y)
     estimate = turnbull(intervals, sample_weight)
     lower, upper = intervals[np.isfinite(intervals).any(axis=1)].T
