@@ -283,12 +283,15 @@ class Place(NamedTuple):
 
 
 def places_of(lower, upper, closed):
-    """The first and the last place of an interval whose ends belong to it as pandas says; equal ends are a value."""
+    """The first and the last place of an interval whose ends belong to it as pandas says; equal ends are a value.
+
+    Infinity is no value: as an end it belongs to no interval.
+    """
     if lower == upper:
         return Place(lower, 0), Place(upper, 0)
-    return Place(lower, 0 if closed in ("left", "both") else 1), Place(
-        upper, 0 if closed in ("right", "both") else -1
-    )
+    has_first = closed in ("left", "both") and isfinite(lower)
+    has_last = closed in ("right", "both") and isfinite(upper)
+    return Place(lower, 0 if has_first else 1), Place(upper, 0 if has_last else -1)
 
 
 def cells_of(rows):

@@ -496,6 +496,14 @@ def test_coverage_counts_ranges_that_contain_and_that_meet_the_interval(rows, fo
     assert rates.contain_rate <= rates.meet_rate
 
 
+@pytest.mark.parametrize("closed", SIDES)
+def test_whether_infinity_belongs_to_a_range_makes_no_difference(closed):
+    pd = pytest.importorskip("pandas")
+    ranges = pd.arrays.IntervalArray.from_arrays([-6.0, -INF], [INF, 6.0], closed)
+    y = pd.arrays.IntervalArray.from_arrays([0.0, -INF], [INF, 0.0], "both")
+    assert interval_coverage(y, ranges) == (1.0, 1.0)
+
+
 def test_a_value_on_an_end_that_is_open_is_not_covered():
     assert interval_coverage([5.0], [(5, 8)]) == (1, 1)
     assert interval_coverage([5.0], [(5, 8)], closed="right") == (0, 0)

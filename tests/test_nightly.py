@@ -56,6 +56,7 @@ def test_every_property_has_a_turn_and_none_two_of_them():
     assert len(set(works)) == len(works)
     assert set(works) <= set(nightly.ALL)
     assert {*works, *nightly.OTHERS} == set(nightly.ALL)
+    assert "nightly" not in nightly.ALL  # which holds a property as text only
 
 
 def test_properties_are_tried_with_more_examples_than_in_a_run_of_the_tests():

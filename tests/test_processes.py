@@ -18,6 +18,7 @@ from sklearn.model_selection import cross_val_predict
 
 from conftest import PATIENCE
 from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalForest, MaxMarginIntervalTree
+from marginwood._support.threads import count_threads
 from marginwood.datasets import make_sine
 from models import small_models
 
@@ -61,6 +62,19 @@ def test_models_learn_and_predict_alike_in_processes(method):
     words = [sys.executable, __file__, method]
     result = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def count(n_jobs):
+    """How many threads there are for a number of jobs, or what is warned of instead."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return count_threads(n_jobs, 3)
+
+
+def test_a_process_of_a_pool_has_as_many_threads_as_any_other():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(count, [None, 1, 3, -1]) == [count(n_jobs) for n_jobs in [None, 1, 3, -1]]
+    assert count(3) == 3
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ and is printed as the one command that repeats it.
 """
 
 import argparse
+import ast
 import json
 import os
 import platform
@@ -158,8 +159,18 @@ def tail(run: Ended) -> str:
 
 def with_properties() -> tuple[str, ...]:
     """The modules of the tests that hold any."""
-    paths = [path for path in TESTS.glob("test_*.py") if "@given" in path.read_text("utf-8")]
-    return tuple(path.stem.removeprefix("test_") for path in paths)
+    return tuple(
+        path.stem.removeprefix("test_")
+        for path in sorted(TESTS.glob("test_*.py"))
+        if any(map(is_property, ast.walk(ast.parse(path.read_text("utf-8")))))
+    )
+
+
+def is_property(node: ast.AST) -> bool:
+    """Whether a piece of source is a function under ``@given(...)``."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    return any(ast.unparse(decorator).startswith("given(") for decorator in node.decorator_list)
 
 
 ALL = with_properties()

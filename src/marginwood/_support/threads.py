@@ -8,6 +8,7 @@ for any more stops where a long loop calls `check_stopped`, or at the end of the
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import queue
 import threading
@@ -15,12 +16,12 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 import sklearn
-from joblib import cpu_count, effective_n_jobs
+from joblib import cpu_count, effective_n_jobs, parallel_config
 
 from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import is_integer
 
-__all__ = ["cap_jobs", "check_stopped", "count_threads", "run_in_threads"]
+__all__ = ["ask_joblib", "cap_jobs", "check_stopped", "count_threads", "run_in_threads"]
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -51,7 +52,18 @@ def count_threads(n_jobs: int | None, n_pieces: int) -> int:
 
     None is 1 unless a ``joblib.parallel_config`` says otherwise, -1 is all processors.
     """
-    return max(1, min(effective_n_jobs(n_jobs), n_pieces, MOST_PER_PROCESSOR * cpu_count()))
+    return max(1, min(ask_joblib(n_jobs), n_pieces, MOST_PER_PROCESSOR * cpu_count()))
+
+
+def ask_joblib(n_jobs: int | None) -> int:
+    """How many threads joblib's `n_jobs` are.
+
+    A process of a pool may start no processes: joblib would warn of that and answer 1.
+    """
+    if n_jobs is None or not multiprocessing.current_process().daemon:
+        return effective_n_jobs(n_jobs)
+    with parallel_config(backend="threading"):
+        return effective_n_jobs(n_jobs)
 
 
 def cap_jobs(n_jobs: Any) -> int | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from joblib import effective_n_jobs
-
 from marginwood._monotonic import effects_of
 from marginwood._support.checks import check_count, check_positive
 from marginwood._support.notices import warn
+from marginwood._support.threads import ask_joblib
 from marginwood._validation import check_early_stopping
 from marginwood.intervals import FloatArray
 from marginwood.losses import LOSSES, check_loss, optimal_constant
@@ -55,7 +54,7 @@ def check_parameters(model: Any) -> None:
 
 def count_threads(model: Any) -> int:
     """How many threads XGBoost may use; more than there are processors would only wait for each other."""
-    return min(effective_n_jobs(model.n_jobs), os.cpu_count() or 1)
+    return min(ask_joblib(model.n_jobs), os.cpu_count() or 1)
 
 
 def make_plan(model: Any, sample: Sample, seed: int) -> Plan:
