@@ -20,7 +20,7 @@ DESIGNS = {
     "current status": (50, 50),
     "non-detects": (30, 30, 30),
 }
-RATIO = 1.6  # of the times of the last group, for power
+RATIO = 1.4  # of the times of the last group, for power
 
 
 class Rejections(NamedTuple):

@@ -429,7 +429,7 @@ def test_a_score_that_is_not_defined_says_why(call, folder, tmp_path):
     make_frame(0).with_columns(up=None).write_csv(tmp_path / "open.csv")
     code, out, log = call("evaluate", folder / "tree.mw", tmp_path / "open.csv")
     assert code == 0, log
-    *_, auc = out.splitlines()
+    (auc,) = (line for line in out.splitlines() if line.startswith("target-interval AUC"))
     assert auc.split()[:4] == ["target-interval", "AUC", "-", "-"]
     assert "not defined: y_true: no row of positive weight has a finite upper limit" in auc
 
@@ -445,7 +445,7 @@ def test_models_that_encode_text_are_scored_and_reported(call, saved, tmp_path, 
     )
     code, out, log = call("evaluate", "m.mw", tmp_path / "t.csv")
     assert code == 0, log
-    assert out.startswith(str(error_table(INTERVALS, model.predict(FRAME))))
+    assert str(error_table(INTERVALS, model.predict(FRAME))) in out
     assert ("log loss" in out) == is_wrapped
     code, _, log = call("report", "m.mw", tmp_path / "t.csv", "--out", tmp_path / "r.html")
     assert code == 0, log

@@ -508,6 +508,7 @@ def test_a_fitted_model_of_the_logarithm_is_calibrated_by_factors_frozen_or_cros
         model.conformalize(X[:2], [(-2.0, -1.0), (1.0, 2.0)])
 
 
+@pytest.mark.filterwarnings("ignore:predict. .* medians lie beyond all errors")
 def test_mass_beyond_the_data_counts_at_the_last_limit():
     y = np.column_stack(
         [np.arange(1.0, 31.0), np.where(np.arange(30) < 5, np.arange(1.0, 31.0), inf)]

@@ -77,6 +77,14 @@ def test_rows_that_say_nothing_count_and_rows_of_no_weight_do_not():
     assert found.quantile([0.4, 0.6], bound="certain").tolist() == [[-inf, 3], [1, inf]]
 
 
+def test_rows_that_change_later_change_no_answer():
+    y = np.array([(0.0, 2.0), (1, 1), (1, inf)])
+    found = turnbull(y)
+    before = found.cdf([0.5, 1, 2], bound="certain")
+    y += 10
+    np.testing.assert_array_equal(found.cdf([0.5, 1, 2], bound="certain"), before)
+
+
 def test_exact_rows_leave_nothing_open():
     found = turnbull([3.0, 1.0, 2.0])
     assert found.quantile([0.2, 0.9], bound="certain").tolist() == [[1, 1], [3, 3]]

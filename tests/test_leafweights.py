@@ -52,6 +52,17 @@ def test_a_row_is_the_estimate_of_the_training_rows_by_their_leaf_weights(kind):
         np.testing.assert_allclose(lowest[1], literal.sf(TIMES, bound="upper"), atol=0.02)
 
 
+def test_arrays_that_change_after_the_fit_change_no_distribution():
+    y, weight = np.array(Y), np.ones(90)
+    forest = MaxMarginIntervalForest(**FOREST).fit(X, y, weight)
+    before = forest.predict_distribution(NEW)
+    curves, certain = before.cdf(TIMES), before.cdf(TIMES, bound="certain")
+    y += 10
+    weight[:45] = 0
+    np.testing.assert_array_equal(forest.predict_distribution(NEW).cdf(TIMES), curves)
+    np.testing.assert_array_equal(before.cdf(TIMES, bound="certain"), certain)
+
+
 def test_weights_count_and_rows_of_no_weight_do_not():
     weight = np.where(np.arange(90) % 4, 1.0 + np.arange(90) % 3, 0.0)
     forest = MaxMarginIntervalForest(**FOREST).fit(X, Y, weight)

@@ -21,7 +21,7 @@ from marginwood import (
 from marginwood.datasets import load_mercury, make_sine
 from marginwood.distributions import turnbull
 from marginwood.inference import compare_groups
-from marginwood.metrics import d_calibration, target_interval_auc
+from marginwood.metrics import calibration_at, d_calibration, target_interval_auc
 from marginwood.plotting import (
     plot_calibration,
     plot_censored_box,
@@ -561,6 +561,20 @@ def test_the_bars_of_calibration_are_shares_and_the_legend_has_the_p_value():
     np.testing.assert_allclose([bar.get_x() for bar in ax.patches], np.arange(5) / 5)
     assert f"targets (p-value {p_value:.2g})" in labels(ax)
     assert ax.lines[0].get_ydata()[0] == 0.2
+
+
+def test_calibration_at_a_time_has_a_dot_and_a_bar_for_each_group_of_risk():
+    distribution = norm(loc=y.clip(-1, 1).mean(axis=1))
+    table = calibration_at(y, distribution, 0.3, n_groups=4)
+    ax = plot_calibration(y, distribution, n_bins=4, time=0.3)
+    np.testing.assert_array_equal(ax.lines[1].get_xdata(), table["predicted"])
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), table["observed"])
+    bars = ax.collections[0].get_segments()
+    np.testing.assert_allclose(
+        [bar[:, 1] for bar in bars], list(zip(table["lower"], table["upper"], strict=True))
+    )
+    with pytest.raises(ValueError, match="sample_weight: expected None with a time"):
+        plot_calibration(y, distribution, time=0.3, sample_weight=np.ones(len(y)))
 
 
 def test_all_draw_into_given_axes(model):

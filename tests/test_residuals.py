@@ -165,7 +165,8 @@ def test_a_median_beyond_all_data_is_the_farthest_limit():
         times.reshape(-1, 1), y
     )
     assert np.isinf(model.predict_quantile([[1.0]], 0.9)).all()
-    assert np.isfinite(model.predict([[1.0]])).all()
+    with pytest.warns(UserWarning, match="predict: 3 of 3 medians lie beyond all errors"):
+        assert np.isfinite(model.predict([[1.0], [2.0], [3.0]])).all()
 
 
 def test_right_censored_predictions_are_later_than_those_of_the_plain_model():

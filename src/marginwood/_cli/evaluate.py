@@ -5,7 +5,8 @@ squared error that the model saves. The concordance index is the share of pairs 
 predicted in the right order, the AUC that of the target-interval ROC. A model that predicts
 distributions is scored by them, too, beside the estimate of Turnbull (of Kaplan and Meier, if rows
 are right-censored) for these data: of log loss, CRPS and integrated Brier score, less is better,
-and a small p-value of D-calibration says that probabilities are wrong. Of a model that predicts
+and a small p-value of D-calibration says that probabilities are wrong. Where a quarter of the rows
+or more are open above, these scores come first: distances say little there. Of a model that predicts
 ranges it is said how many intervals they contain and meet. The target's columns are those of the
 training data, unless others are named.
 
@@ -22,7 +23,7 @@ from marginwood._cli.data import add_data, add_target, read_data_for
 from marginwood._fitted import read
 from marginwood._persistence import load_with_header
 from marginwood.metrics import error_table, interval_coverage
-from marginwood.metrics._summary import Score, summarise
+from marginwood.metrics._summary import Score, has_many_open, summarise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,11 +40,12 @@ def run(args: argparse.Namespace) -> None:
     data = read_data_for(args, model, header)
     fitted = read(model)
     prediction = model.predict(data.X)
-    print(error_table(data.y, prediction, sample_weight=data.weight))
+    errors = str(error_table(data.y, prediction, sample_weight=data.weight))
     distribution = (
         fitted.predict("distribution", data.X) if fitted.predicts("distribution") else None
     )
-    print("", *score_lines(summarise(data.y, prediction, distribution)), sep="\n")
+    scores = "\n".join(score_lines(summarise(data.y, prediction, distribution)))
+    print(*((scores, errors) if has_many_open(data.y) else (errors, scores)), sep="\n\n")
     if fitted.predicts("interval"):
         coverage = interval_coverage(data.y, fitted.predict("interval", data.X))
         print(

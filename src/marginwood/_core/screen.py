@@ -84,13 +84,14 @@ def borrow_screen(room):
 
 
 @inlined
-def _violations(sample, value):
+def _violations(sample, loss, value):
     """The distances from a value to a sample's two limits, 0 if satisfied, and their weights."""
     # Computed, not branched to: whether a limit is there, and violated, is anyone's guess.
     x = max(sample["lower"] - value, 0.0) * np.float64(sample["lower_rank"] > 0)
     y = max(value - sample["upper"], 0.0) * np.float64(sample["upper_rank"] > 0)
-    weight = sample["weight"]
-    return x, y, weight * np.float64(x > 0), weight * np.float64(y > 0)
+    lower = hinge.priced(loss.code, loss.prices, hinge.LOWER, sample["weight"])
+    upper = hinge.priced(loss.code, loss.prices, hinge.UPPER, sample["weight"])
+    return x, y, lower * np.float64(x > 0), upper * np.float64(y > 0)
 
 
 @inner
@@ -99,7 +100,11 @@ def _side_values(points, loss, minimum, mu):
     # Of n limits those of a random half put their minimum some sqrt(n) ranks from that of all: the
     # tangents are most use a little farther out. With 100 limits that is 15 ranks to either side.
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
-    n_ranks = np.int64(SPREAD * np.sqrt(last))
+    # The share of exact labels below a quantile q scatters with the root of q (1 - q), a quarter
+    # for the median.
+    lower, upper = loss.prices
+    scatter = 2 * np.sqrt(lower * upper) / (lower + upper)
+    n_ranks = np.int64(SPREAD * np.sqrt(last) * scatter)
     left = min(max(points[max(minimum.low - n_ranks, rankset.FIRST), 0], -loss.reach), mu)
     right = max(min(points[min(minimum.high + n_ranks, last), 0], loss.reach), mu)
     return left, right
@@ -134,16 +139,16 @@ def _fill_rows(pulls, sums, order, stretch, samples, loss, values):
         idx = np.uint64(order[np.uint64(row)] & SAMPLE_MASK)
         sample = samples[idx]
         at = idx * n_groups
-        x, y, c, d = _violations(sample, mu)
+        x, y, c, d = _violations(sample, loss, mu)
         if loss.code == SQUARED:
             # By the table: the cost at mu, minus half the slope there, and the weights that pull up and down.
             first = _put(pulls, at, (c * x * x + d * y * y, c * x - d * y, c, d), first)
         else:
             first = _put(pulls, at, (c * x, d * y, c, d), first)
-            x, y, c, d = _violations(sample, left)
+            x, y, c, d = _violations(sample, loss, left)
             # At the other two values only what a tangent needs.
             cost, slope = c * x + d * y, d - c
-            x, y, c, d = _violations(sample, right)
+            x, y, c, d = _violations(sample, loss, right)
             second = _put(pulls, at + np.uint64(1), (cost, slope, c * x + d * y, d - c), second)
     for i in range(GROUP):
         sums[i] = first[i]
@@ -213,8 +218,10 @@ def _least_of_tangents(
     """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `bound`.
 
     Where the slope changes its sign towards the other value, the height at which the tangents at
-    ``mu`` and there meet; otherwise the bound of the module's table. Sums of weights are
-    differences: `slack` is more than their rounding.
+    ``mu`` and there meet. Otherwise the minimum lies beyond that value, and the tangent there meets
+    the cost of the limits that are violated already at ``mu`` and only get worse: never lower than
+    the bound of the module's table. Sums of weights are differences: `slack` is more than their
+    rounding.
     """
     # Violated lower limits of weight `c` pull up, so the side's own minimum lies right of mu if they
     # outweigh the upper ones. Then the tangent at the value on the right is the other one; by its
@@ -225,13 +232,16 @@ def _least_of_tangents(
     pull = abs(c - d)
     distance = distances[1] if is_right else distances[0]
     meets = slope > slack
-    c = max(c - slack, 0.0)
-    d = max(d - slack, 0.0)
+    worse = max((d if is_right else c) - slack, 0.0)
+    floor = (y if is_right else x) + worse * distance
+    fall = slack - slope
     # Where both tangents meet, their height is the mean of their heights at mu, each weighted by the
     # slope of the other. With 6 and a pull of 2 at mu, cost 5 and slope 1 at a distance of 4 that is
     # (6 * 1 + (5 - 4) * 2) / 3 = 8/3, at z = 5/3: 6 - 2 * 5/3 = 5 - 1 * (4 - 5/3).
-    total = (x + y) * slope + pull * (cost - slope * distance) if meets else y * c + x * d
-    weight = slope + pull if meets else max(c, d)
+    total = (
+        (x + y) * slope + pull * (cost - slope * distance) if meets else cost * worse + fall * floor
+    )
+    weight = slope + pull if meets else fall + worse
     return total / max(weight, TINY)
 
 

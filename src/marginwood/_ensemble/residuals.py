@@ -27,6 +27,7 @@ from marginwood._ends import carry_over
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
 from marginwood._predictive import DistributionMixin
 from marginwood._support.checks import check_model, check_number
+from marginwood._support.notices import warn
 from marginwood._tuning.teacher import find_known, fit_with_unseen
 from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
@@ -243,14 +244,19 @@ class DistributionalIntervalRegressor(
         -------
         ndarray of shape (n_samples,)
             Medians. Where more than half of the mass lies beyond all finite limits, the farthest of
-            these.
+            these; a warning counts such rows.
         """
         check_is_fitted(self)
         prediction = self.estimator_.predict(check_outer_features(self, X))
-        return (
-            prediction
-            + _finite_medians(self.residual_distribution_)[self._find_centres(prediction)]
-        )
+        centres = self._find_centres(prediction)
+        errors = self.residual_distribution_
+        n_beyond = np.count_nonzero(np.isinf(errors.median(bound="spread"))[centres])
+        if n_beyond:
+            warn(
+                f"predict: {n_beyond} of {len(centres)} medians lie beyond all errors that were seen. "
+                "The last limit of these stands for them."
+            )
+        return prediction + _finite_medians(errors)[centres]
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -235,9 +235,11 @@ def _estimate(
     warn_of_events(intervals)
     if entry is not None:
         return _estimate_late(entry, intervals, weight, tol)
-    every = np.ones(len(intervals)) if weight is None else weight
-    known = KnownRows(intervals, partial(_weigh_all, every), np.zeros(1, np.int64))
-    intervals, weight = _leave_out(intervals, every)
+    weight = np.ones(len(intervals)) if weight is None else weight
+    counted = weight > 0
+    weigh = partial(_weigh_all, weight[counted])
+    known = KnownRows(intervals[counted], weigh, np.zeros(1, np.int64))
+    intervals, weight = _leave_out(intervals, weight)
     total = float(weight.sum())
     support, ranges = make_problem(intervals, weight / total)
     scratch = make_scratch(len(ranges.first), len(support))
@@ -279,9 +281,8 @@ def _estimate_late(
 
 
 def _weigh_all(weight: FloatArray, _: IntArray) -> Entries:
-    """The rows of the one query that there is."""
-    rows = np.flatnonzero(weight)
-    return Entries(np.array([0, len(rows)]), rows, weight[rows])
+    """All rows, for the one query that there is."""
+    return Entries(np.array([0, len(weight)]), np.arange(len(weight)), weight)
 
 
 def _leave_out(intervals: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

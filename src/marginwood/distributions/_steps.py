@@ -181,7 +181,8 @@ class IntervalDistribution(Questions):
         if self._known is None:
             raise ValueError(
                 "bound: 'certain' asks the rows behind a distribution, which are known of those of turnbull, of "
-                "MaxMarginIntervalForest, and of a TransformedIntervalRegressor around one; not of this one."
+                "MaxMarginIntervalForest, and of a TransformedIntervalRegressor around one, without delayed entry; not "
+                "of this one."
             )
         _, rows = np.unique(self._known.queries, return_inverse=True)
         least, most = (

@@ -7,12 +7,19 @@ from marginwood.metrics._distributions import (
     interval_crps,
     interval_log_loss,
 )
+from marginwood.metrics._ipcw import (
+    calibration_at,
+    cumulative_dynamic_auc,
+    integrated_ipcw_brier_score,
+    ipcw_brier_score,
+)
 from marginwood.metrics._points import (
     interval_accuracy,
     interval_d2_score,
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 from marginwood.metrics._ranking import (
     interval_concordance_index,
@@ -25,10 +32,13 @@ from marginwood.metrics._tables import error_table
 
 __all__ = [
     "SCORERS",
+    "calibration_at",
+    "cumulative_dynamic_auc",
     "d_calibration",
     "error_table",
     "get_scorer",
     "integrated_interval_brier_score",
+    "integrated_ipcw_brier_score",
     "interval_accuracy",
     "interval_brier_score",
     "interval_concordance_index",
@@ -39,6 +49,8 @@ __all__ = [
     "interval_log_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "interval_pinball_loss",
+    "ipcw_brier_score",
     "target_interval_auc",
     "target_interval_aum",
     "target_interval_roc",

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginwood.distributions import turnbull
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, censoring_kind
+from marginwood.losses import optimal_constant
 from marginwood.metrics._brier import integrated_interval_brier_score
 from marginwood.metrics._distributions import d_calibration, interval_log_loss
+from marginwood.metrics._ipcw import integrated_ipcw_brier_score
+from marginwood.metrics._points import interval_pinball_loss
 from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc
 from marginwood.metrics._scorers import interval_crps_between_limits
 
-__all__ = ["Score", "summarise"]
+__all__ = ["Score", "has_many_open", "score_quantile", "summarise"]
 
 RANKINGS: dict[str, Callable[..., float]] = {
     "concordance index": interval_concordance_index,
@@ -26,6 +29,9 @@ OF_DISTRIBUTIONS: dict[str, Callable[..., float]] = {
     "integrated Brier score": integrated_interval_brier_score,
     "D-calibration p-value": lambda y, distribution: d_calibration(y, distribution).p_value,
 }
+# Where a larger share of rows is open above, distances to intervals say little: a model of late
+# values misses the few events, and lies in all other intervals.
+MANY_OPEN = 0.25
 # Steps give an exact value no probability, unless it was seen in training; the estimate for these
 # rows has a step at each of them. And an exact value is missed whatever constant is added to its
 # prediction.
@@ -48,11 +54,25 @@ def summarise(y: FloatArray, prediction: FloatArray, distribution: Any = None) -
     if distribution is not None:
         informative = np.isfinite(y).any(axis=1)
         estimate = turnbull(y[informative]).shifted(np.zeros(len(y)))
+        metrics = dict(OF_DISTRIBUTIONS)
+        if set(censoring_kind(y)) == {"uncensored", "right"}:
+            metrics["IPCW Brier score"] = integrated_ipcw_brier_score
         scores += [
-            _compute(name, metric, y, distribution, estimate)
-            for name, metric in OF_DISTRIBUTIONS.items()
+            _compute(name, metric, y, distribution, estimate) for name, metric in metrics.items()
         ]
     return scores
+
+
+def has_many_open(y: FloatArray) -> bool:
+    """Whether rankings and distributions say more than distances: many rows have no upper end."""
+    return bool(np.isposinf(y[:, 1]).mean() >= MANY_OPEN)
+
+
+def score_quantile(y: FloatArray, prediction: FloatArray, quantile: float) -> Score:
+    """The pinball loss of predicted quantiles, beside that of the best constant for these rows."""
+    best = optimal_constant(y, loss="linear_hinge", quantile=quantile)
+    own = interval_pinball_loss(y, prediction, quantile=quantile)
+    return Score(f"pinball loss, quantile {quantile:g}", own, best.cost / 2 / len(y))
 
 
 def _compute(

@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from marginwood.metrics import d_calibration, target_interval_auc, target_interval_roc
+from marginwood.metrics import (
+    calibration_at,
+    d_calibration,
+    target_interval_auc,
+    target_interval_roc,
+)
 from marginwood.plotting._canvas import FAINT, INTERVAL, PREDICTION, SECOND, make_axes, pyplot
 
 __all__ = ["plot_calibration", "plot_roc"]
@@ -75,7 +80,13 @@ def _rates_at_zero(fpr: Any, tpr: Any, thresholds: Any) -> tuple[float, float]:
 
 
 def plot_calibration(
-    y: Any, distribution: Any, *, n_bins: int = 10, sample_weight: Any = None, ax: Any = None
+    y: Any,
+    distribution: Any,
+    *,
+    time: float | None = None,
+    n_bins: int = 10,
+    sample_weight: Any = None,
+    ax: Any = None,
 ) -> Any:
     """Draw how the targets are spread over the probabilities that were predicted for them (D-calibration).
 
@@ -90,10 +101,14 @@ def plot_calibration(
     distribution : object
         One distribution per row, as ``model.predict_distribution(X)`` gives them, or like those of
         scipy.stats.
+    time : float, default=None
+        Draw the calibration at this time instead: the probability of being later, predicted and
+        observed, by groups of risk with confidence intervals, see
+        :func:`~marginwood.metrics.calibration_at`.
     n_bins : int, default=10
-        Number of bins, at least 2.
+        Number of bins, or of groups of risk, at least 2.
     sample_weight : array-like of shape (n_samples,) or number, default=None
-        Weights of the rows.
+        Weights of the rows; not with a time.
     ax : matplotlib axes, default=None
         Where to draw; by default a new figure.
 
@@ -111,6 +126,10 @@ def plot_calibration(
     [0.0, 1.0]
     """
     pyplot()
+    if time is not None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight: expected None with a time.")
+        return _plot_at(calibration_at(y, distribution, time, n_groups=n_bins), time, ax)
     result = d_calibration(y, distribution, n_bins=n_bins, sample_weight=sample_weight)
     shares = result.bin_masses / result.bin_masses.sum()
     ax = make_axes(ax, figsize=(6, 3.8))
@@ -125,4 +144,20 @@ def plot_calibration(
     )
     ax.margins(y=0.25)
     ax.legend(frameon=False, ncols=2, loc="upper right")
+    return ax
+
+
+def _plot_at(table: Any, time: float, ax: Any) -> Any:
+    """Predicted and observed probabilities of being later, a dot for each group of risk."""
+    ax = make_axes(ax, figsize=(4.8, 4.6))
+    predicted, observed = np.array(table["predicted"]), np.array(table["observed"])
+    ax.plot([0, 1], [0, 1], color=PREDICTION, linewidth=1.6, linestyle="--", label="calibrated")
+    ax.vlines(predicted, table["lower"], table["upper"], color=INTERVAL, linewidth=2.0)
+    ax.plot(predicted, observed, "o", color=SECOND, label="groups of risk, 95 %")
+    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+    ax.set(
+        xlabel=f"predicted probability of more than {time:g}",
+        ylabel=f"observed share of more than {time:g}",
+    )
+    ax.legend(frameon=False, loc="upper left")
     return ax

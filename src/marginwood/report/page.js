@@ -19,7 +19,14 @@ function fillHeader() {
   const { d2, mse, mae, inside } = report.scores;
   const tile = (name, value, note) =>
     element("li", {}, element("span", {}, name), element("b", {}, value), element("small", {}, note));
+  // Where many rows are open above, distances to intervals say little.
+  const leading = report.has_many_open ? ["concordance index", "CRPS", "IPCW Brier score"] : [];
   byId("scores").replaceChildren(
+    ...report.more_scores.scores
+      .filter((score) => leading.includes(score.name) && score.model !== "")
+      .map(({ name, model, constant }) =>
+        tile(name[0].toUpperCase() + name.slice(1), format(model), `constant ${format(constant)}`),
+      ),
     tile("D2", format(Math.abs(d2) < 1e-12 ? 0 : d2), "1 is best, 0 the best constant"),
     tile("Interval MSE", format(mse[0]), `best constant ${format(mse[1])}`),
     tile("Mean distance", format(mae[0]), `best constant ${format(mae[1])}`),
@@ -110,6 +117,15 @@ function nearestRows(row) {
   return [rows.row[after - 1], rows.row[after]].filter((near) => near !== undefined).join(" and ");
 }
 
+const outcomeTitle = report.outcome[0].toUpperCase() + report.outcome.slice(1);
+
+function nameOutcome() {
+  const section = byId("predictions");
+  if (report.outcome !== "prediction") section.querySelector("h2").textContent = `${outcomeTitle} against intervals`;
+  section.querySelector(".key.inside").textContent = `${report.outcome} inside its interval`;
+  section.querySelector(".key.dot").textContent = report.outcome;
+}
+
 function fillPredictions(follow) {
   const svg = byId("prediction-chart"),
     caption = byId("prediction-caption"),
@@ -194,7 +210,7 @@ function fillWorst(follow) {
   ]);
   byId("worst").append(
     element("h3", {}, "Largest errors"),
-    element("div", { class: "scroll" }, table(["Row", "Interval", "Prediction", "Distance"], lines)),
+    element("div", { class: "scroll" }, table(["Row", "Interval", outcomeTitle, "Distance"], lines)),
   );
 }
 
@@ -366,6 +382,7 @@ function fillData() {
 }
 
 fillHeader();
+nameOutcome();
 const survival = fillSurvival();
 const tree = fillTree();
 const redraws = [fillPredictions(tree.follow), survival.draw, fillCurves(), fillTuning()];
