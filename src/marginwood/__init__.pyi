@@ -53,6 +53,7 @@ from .metrics import (
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 
 __version__: str
@@ -97,6 +98,7 @@ __all__ = [
     "interval_hinge_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "interval_pinball_loss",
     "intervals",
     "load",
     "losses",

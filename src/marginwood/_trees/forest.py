@@ -28,6 +28,7 @@ from marginwood._base import (
     check_features,
     check_rows,
     forget,
+    own_d2,
 )
 from marginwood._categories import count_categories
 from marginwood._ends import check_entry
@@ -52,7 +53,6 @@ from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import Loss
-from marginwood.metrics import interval_d2_score
 
 __all__ = ["MaxMarginIntervalForest"]
 
@@ -73,6 +73,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -134,7 +138,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         Prediction of every row by the trees that did not draw it; NaN if all drew it. With
         `oob_score` only.
     oob_score_ : float
-        Interval D2 of these predictions. With `oob_score` only.
+        Interval D2 of these predictions, as `score` computes it. With `oob_score` only.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -163,6 +167,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         *,
         loss: Loss = "squared_hinge",
         margin: float = 0.0,
+        quantile: float = 0.5,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -186,6 +191,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.n_estimators = n_estimators
         self.loss = loss
         self.margin = margin
+        self.quantile = quantile
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -242,19 +248,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
 
     def _rules(self) -> Rules:
         count_draws(self, UNBOUNDED)  # of as many rows as may come
-        return Rules(
-            loss=self.loss,
-            margin=self.margin,
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_impurity_decrease=self.min_impurity_decrease,
-            ccp_alpha=self.ccp_alpha,
-            anchor=self.anchor,
-            monotonic_cst=self.monotonic_cst,
-        ).checked()
+        return Rules.of(self)
 
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows, count_categories(self.categorical_features.categories))
@@ -364,9 +358,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.oob_score_ = np.nan
         if is_scored.any():
             _, intervals, weight = rows.take(is_scored)
-            self.oob_score_ = interval_d2_score(
-                intervals, self.oob_prediction_[is_scored], sample_weight=weight
-            )
+            self.oob_score_ = own_d2(self, intervals, self.oob_prediction_[is_scored], weight)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the mean, or the median, of the trees' predictions.

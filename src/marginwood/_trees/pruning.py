@@ -152,7 +152,7 @@ class SubtreePath(ModelPath):
         tree = self._tree
         path = self._path
         losses = path_losses(
-            tree.nodes, tree.subsets, path.leaf_from, len(self.values), *test, kind
+            tree.nodes, tree.subsets, path.leaf_from, len(self.values), *test, kind, average.prices
         )
         losses /= test.weight.sum()
         return average.best - (

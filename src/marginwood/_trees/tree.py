@@ -41,6 +41,10 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin. Raising it makes the tree split more.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     max_depth : int, default=None
         Depth of the tree; None for no bound.
     min_samples_split : int or float, default=2
@@ -128,6 +132,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         *,
         loss: Loss = "squared_hinge",
         margin: float = 0.0,
+        quantile: float = 0.5,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -143,6 +148,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     ) -> None:
         self.loss = loss
         self.margin = margin
+        self.quantile = quantile
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -188,19 +194,7 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
         return self
 
     def _rules(self) -> Rules:
-        return Rules(
-            loss=self.loss,
-            margin=self.margin,
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_impurity_decrease=self.min_impurity_decrease,
-            ccp_alpha=self.ccp_alpha,
-            anchor=self.anchor,
-            monotonic_cst=self.monotonic_cst,
-        ).checked()
+        return Rules.of(self)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))

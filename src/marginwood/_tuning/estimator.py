@@ -39,7 +39,7 @@ from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, 
 from marginwood._tuning.selection import SELECTIONS, select
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import LOSSES, refuse_vanishing_squares
-from marginwood.metrics._scorers import average_loss_of, get_scorer
+from marginwood.metrics._scorers import average_loss_of, get_scorer, scorer_for
 
 __all__ = ["EnsembleSearchCV", "SearchCV"]
 
@@ -117,6 +117,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         _check_squares(rows, scorer)
         seed = self._make_seed()
         points = self._make_points(rows, seed)
+        scorer = scorer_for(points[0].estimator, scorer)
         splits = self._split(rows, groups)
         weighted = sample_weight is not None
         taught = self._teach(X, rows, groups, weighted=weighted)
