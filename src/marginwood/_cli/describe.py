@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> None:
         by = cells.to_list()
     log.info("%s: %d rows (%s)", table.source, len(y), name_kinds(count_kinds(y)))
     options = {"method": args.method, "threshold": args.threshold, "level": args.level}
-    lines = [
+    lines: list[Any] = [
         censored_summary(y, by=by, n_bootstrap=args.bootstrap, random_state=args.seed, **options)
     ]
     if by is not None and len(set(by)) > 1:
