@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import bands as confidence
-from benchmarks import boosting, distributions, forests, libraries, measure, tuning
+from benchmarks import boosting, distributions, forests, libraries, measure, quantiles, tuning
 from benchmarks import coverage as conformal
 from benchmarks import groups as comparisons
 from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
@@ -78,6 +78,13 @@ def fit(settings):
                 "s",
                 FIT_TARGETS[loss],
             )
+
+
+def absolute_error(settings):
+    """Growing median trees and forests of exact labels, in CPU seconds, and how far off they are then."""
+    for what, ours, theirs, loss, other in quantiles.absolute_errors(settings):
+        yield Row(f"{what}, medians", "scikit-learn, absolute_error", ours, theirs, "s", 1.0)
+        yield Row(f"{what}, distance", "scikit-learn, absolute_error", loss, other, "y", 1.02)
 
 
 def predict(settings):
@@ -210,12 +217,14 @@ def tune(settings):
 
 
 def threads(settings):
-    """One tree and boosting in two threads, in seconds; needs two idle cores."""
+    """One tree and boosting in two threads, and the default search in up to 16, in seconds; needs idle cores."""
     for what, seconds, reference in boosting.thread_times(settings):
         yield Row(f"{what}, two threads", "one thread", seconds, reference, "s", 1 / 1.7)
     for what, seconds, reference in boosting.level_times(settings):
         against = "XGBoost hist, survival:aft, two threads"
         yield Row(f"boost, {what}, two threads", against, seconds, reference, "s", 1.0)
+    for what, seconds, reference, allowed in tuning.thread_times(settings):
+        yield Row(f"search, {what}", "one thread", seconds, reference, "s", allowed)
 
 
 def boost(settings):
@@ -410,6 +419,7 @@ WORKS = {
         fit,
         solve,
         crossing,
+        absolute_error,
         predict,
         categories,
         startup,

@@ -21,6 +21,7 @@ from marginwood._trees.table import IntervalTree
 from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.conformal._members import find_scale
 from marginwood.intervals import FloatArray, IntArray
+from marginwood.metrics._scorers import quantile_of
 
 __all__ = [
     "Ensemble",
@@ -157,6 +158,16 @@ class Fitted(NamedTuple):
         return Ensemble(trees, self.estimator.aggregation, first)
 
     @property
+    def quantile(self) -> float | None:
+        """The quantile that it predicts, if that is not the median of an L1 loss; None otherwise."""
+        quantile = quantile_of(self.estimator)
+        return None if quantile == 0.5 else quantile
+
+    def value_name(self, otherwise: str) -> str:
+        """What its predictions are called: the quantile, if they are one, or another word."""
+        return otherwise if self.quantile is None else f"quantile {self.quantile:g}"
+
+    @property
     def is_of_logarithm(self) -> bool:
         """Whether it learned the logarithm of the target, or has ranges around a model that did."""
         is_conformal = isinstance(self.estimator, ConformalIntervalRegressor)
@@ -264,11 +275,10 @@ def read(
 
 def parts_of(model: Any) -> list[Any]:
     """The fitted models directly inside a model that see the features as it sees them."""
-    found = [
-        getattr(model, name)
-        for name in ("best_estimator_", "regressor_", "estimator_")
-        if hasattr(model, name)
-    ]
+    for name in ("best_estimator_", "student_"):
+        if name in vars(model):  # what else such a model has is of the one inside
+            return [vars(model)[name]]
+    found = [getattr(model, name) for name in ("regressor_", "estimator_") if hasattr(model, name)]
     members = getattr(model, "estimators_", [])
     if isinstance(
         members, dict

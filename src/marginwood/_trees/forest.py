@@ -28,10 +28,12 @@ from marginwood._base import (
     check_features,
     check_rows,
     forget,
+    own_d2,
 )
 from marginwood._categories import count_categories
 from marginwood._ends import check_entry
 from marginwood._monotonic import effects_of
+from marginwood._paths import AUTO, Searchable
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
@@ -45,25 +47,23 @@ from marginwood._trees.leafweights import (
     keeps_rows,
     predict_by_leaves,
 )
-from marginwood._trees.outofbag import ForestPath
+from marginwood._trees.outofbag import ForestPath, OutOfBag
 from marginwood._trees.rules import UNBOUNDED, Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import Loss, hinge_loss
-from marginwood.metrics import interval_d2_score
+from marginwood.losses import LOSSES, Loss, hinge_loss
 
 __all__ = ["MaxMarginIntervalForest"]
 
-AUTO = "auto"
 THIRD = 1 / 3
 # Chosen on training rows: `python -m benchmarks.choices forest`.
 N_PILOTS = 20
 LEAST_GAIN = 0.9  # of the error with a third
 
 
-class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
+class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMixin, BaseEstimator):
     """Random forest of maximum margin interval trees.
 
     Every tree is grown on a bootstrap sample, and every node tries a random part of the features.
@@ -79,6 +79,10 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -144,7 +148,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         Prediction of every row by the trees that did not draw it; NaN if all drew it. With
         `oob_score` only.
     oob_score_ : float
-        Interval D2 of these predictions. With `oob_score` only.
+        Interval D2 of these predictions, as `score` computes it. With `oob_score` only.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -162,7 +166,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     True
     """
 
-    path_parameter = None
+    default_folds = "oob"
 
     # Of rows that are seen only because their value is greater.
     _entry: FloatArray | None = None
@@ -173,6 +177,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         *,
         loss: Loss = "squared_hinge",
         margin: float = 0.0,
+        quantile: float = 0.5,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -196,6 +201,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.n_estimators = n_estimators
         self.loss = loss
         self.margin = margin
+        self.quantile = quantile
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -252,19 +258,11 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
 
     def _rules(self) -> Rules:
         count_draws(self, UNBOUNDED)  # of as many rows as may come
-        return Rules(
-            loss=self.loss,
-            margin=self.margin,
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=THIRD if self._chooses_features() else self.max_features,
-            max_leaf_nodes=self.max_leaf_nodes,
-            min_impurity_decrease=self.min_impurity_decrease,
-            ccp_alpha=self.ccp_alpha,
-            anchor=self.anchor,
-            monotonic_cst=self.monotonic_cst,
-        ).checked()
+        known = {"max_features": THIRD} if self._chooses_features() else {}
+        return Rules.of(self, **known)
+
+    def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
+        return {"loss": LOSSES, "margin": AUTO}
 
     def _chooses_features(self) -> bool:
         return isinstance(self.max_features, str) and self.max_features == AUTO
@@ -272,7 +270,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows, count_categories(self.categorical_features.categories))
 
-    def _fit_path(self, rows: SortedRows, values: FloatArray) -> ForestPath:  # noqa: ARG002 (there is one model)
+    def _fit_path(self, rows: SortedRows, values: Any) -> ForestPath:  # noqa: ARG002 (there is one model)
         forest = clone(self).set_params(oob_score=False, warm_start=False, verbose=0)
         forest.n_features_in_ = rows.X.shape[1]
         return ForestPath(forest._fit(rows, forest._rules()))
@@ -352,7 +350,8 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
                 predictions = np.array([table.predict(X[block]) for table in tables])
                 return aggregate(predictions, drawn[:, block], self.aggregation)
 
-            losses = hinge_loss(intervals, self._over_blocks(predict_block, len(X)), loss=self.loss)
+            predictions = self._over_blocks(predict_block, len(X))
+            losses = hinge_loss(intervals, predictions, loss=self.loss, quantile=self.quantile)
             is_scored = ~drawn.all(axis=0)
             tried.append((own, grown, float((weight * losses)[is_scored].sum())))
         third, whole = tried
@@ -392,6 +391,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         """Predict the training rows by the trees that did not draw them; NaN where all did."""
         return self._predict(X, self._drawn())
 
+    def _out_of_bag(self) -> OutOfBag:
+        return OutOfBag(self)
+
     def _score_oob(self, rows: Rows) -> None:
         self.oob_prediction_ = self._predict_oob(rows.X)
         is_scored = ~np.isnan(self.oob_prediction_) & (rows.weight > 0)
@@ -404,9 +406,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         self.oob_score_ = np.nan
         if is_scored.any():
             _, intervals, weight = rows.take(is_scored)
-            self.oob_score_ = interval_d2_score(
-                intervals, self.oob_prediction_[is_scored], sample_weight=weight
-            )
+            self.oob_score_ = own_d2(self, intervals, self.oob_prediction_[is_scored], weight)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the mean, or the median, of the trees' predictions.
@@ -431,7 +431,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         The training rows that share leaves with a row, weighed by how often they do, have a maximum
         likelihood distribution. It needs no assumption on the errors. Leaves of 10 rows or more and
         many features per node suit it: choose them by
-        ``MaxMarginIntervalForestCV(scoring="neg_interval_log_loss", ...)``.
+        ``IntervalSearchCV(MaxMarginIntervalForest(), ..., scoring="neg_interval_log_loss")``.
 
         Parameters
         ----------

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from marginwood._core.search import Options
 from marginwood._support.checks import (
     check_choice,
     check_count,
@@ -21,6 +20,9 @@ from marginwood._support.checks import (
     is_integer,
 )
 from marginwood.losses import Loss, check_loss
+
+if TYPE_CHECKING:
+    from marginwood._core.search import Options
 
 __all__ = ["AGGREGATIONS", "UNBOUNDED", "Rules", "count_draws", "most_draws"]
 
@@ -34,6 +36,7 @@ class Rules(NamedTuple):
 
     loss: Loss = "squared_hinge"
     margin: float = 0.0
+    quantile: float = 0.5
     max_depth: int | None = None
     min_samples_split: int | float = 2
     min_samples_leaf: int | float = 1
@@ -44,9 +47,15 @@ class Rules(NamedTuple):
     anchor: float = 0.0
     monotonic_cst: Any = None
 
+    @classmethod
+    def of(cls, estimator: Any, **known: Any) -> Rules:
+        """The checked parameters of an estimator, save what is known already; what it has none for stays open."""
+        found = {name: getattr(estimator, name) for name in cls._fields if hasattr(estimator, name)}
+        return cls(**(found | known)).checked()
+
     def checked(self) -> Rules:
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
-        check_loss(self.loss, self.margin)
+        check_loss(self.loss, self.margin, self.quantile)
         for name in ("ccp_alpha", "anchor"):
             check_not_negative(name, getattr(self, name))
         decrease = self.min_impurity_decrease
@@ -66,6 +75,8 @@ class Rules(NamedTuple):
 
     def options(self, n_samples: int, n_features: int, total_weight: float) -> Options:
         """Sound rules as counts, for the kernels."""
+        from marginwood._core.search import Options
+
         return Options(
             max_depth=UNBOUNDED if self.max_depth is None else min(int(self.max_depth), UNBOUNDED),
             min_samples_split=_count(self.min_samples_split, n_samples, 2),
