@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from marginwood._base import Rows
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import distances
-from marginwood.metrics._points import mean_hinge_loss
-from marginwood.metrics._scorers import AverageLoss, average_loss_of
+
+if TYPE_CHECKING:
+    from marginwood.metrics._scorers import AverageLoss
 
 __all__ = ["ModelPath", "average_score", "score_prediction"]
 
@@ -58,6 +59,8 @@ class ModelPath:
 
     def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
         """The score of every model on other rows."""
+        from marginwood.metrics._scorers import average_loss_of
+
         average = average_loss_of(scorer)
         scores = np.full(len(self.values), np.nan)
         best_step = 0
@@ -78,6 +81,8 @@ class ModelPath:
 
 def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> float:
     """A score that is the best one less the mean of a loss."""
+    from marginwood.metrics._points import mean_hinge_loss
+
     if average.row_loss == "squared_distance":
         return average.best - mean_hinge_loss(
             test.intervals, prediction, test.weight, "squared_hinge"
