@@ -12,10 +12,10 @@ from sklearn.model_selection import GridSearchCV
 from conftest import PATIENCE
 from marginwood import (
     ConformalIntervalRegressor,
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     TransformedIntervalRegressor,
     from_events,
 )
@@ -59,8 +59,10 @@ X_NEW, Y_NEW = make_data(120, 1)
 @pytest.fixture(scope="module")
 def models():
     return {
-        "tree": MaxMarginIntervalTreeCV(losses=LOSSES, n_margins=6, cv=3).fit(X, Y),
-        "patients": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(
+        "tree": IntervalSearchCV(MaxMarginIntervalTree(), {"loss": LOSSES, "margin": 6}, cv=3).fit(
+            X, Y
+        ),
+        "patients": IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 6}, cv=3).fit(
             X.set_axis(PLAIN_NAMES, axis=1), Y
         ),
         "small": MaxMarginIntervalTree(max_leaf_nodes=6).fit(X, Y),
@@ -444,7 +446,7 @@ def test_names_from_the_data_are_text(open_page):
 
 def test_the_page_says_what_the_model_scored_and_was_tuned_by(open_page, models):
     page = open_page("tree")
-    assert page.inner_text("h1") == "MaxMarginIntervalTreeCV"
+    assert page.inner_text("h1") == "IntervalSearchCV"
     assert f"{models['tree'].score(X_NEW, Y_NEW):.4g}" in page.inner_text("#scores")
     assert page.locator("#surfaces svg").count() == 2
     assert page.locator("#surfaces rect.chosen").count() == 1
@@ -521,7 +523,10 @@ def test_a_phone_needs_no_sideways_scrolling(open_page, name):
 @pytest.mark.parametrize("unit", [1e5, 1e100])
 @pytest.mark.parametrize(
     "model",
-    [MaxMarginIntervalTreeCV(cv=3, n_margins=3), MaxMarginIntervalForest(2, random_state=0)],
+    [
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 3}, cv=3),
+        MaxMarginIntervalForest(2, random_state=0),
+    ],
 )
 def test_numbers_beside_a_chart_are_not_cut_off(open_page, folder, model, unit):
     write_report(model.fit(X, -unit * np.abs(Y[:, 0].clip(-9, 9))), X, Y, folder / "large.html")

@@ -203,11 +203,13 @@ def _check_n_rows(X: Any) -> None:
         raise ValueError(f"X: expected at most {MAX_SAMPLES} rows, got {X.shape[0]}.")
 
 
-def check_outer_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+def check_outer_features(
+    estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = False
+) -> Any:
     """X for an estimator that hands it on to others: a frame as it is, since they may encode its text; else numbers."""
     X = as_known_table(X, "X")
     if not hasattr(X, "columns"):
-        return check_features(estimator, X, reset=reset)
+        return check_features(estimator, X, reset=reset, accept_sparse=accept_sparse)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X
 

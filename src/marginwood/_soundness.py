@@ -231,10 +231,15 @@ def _check_offsets(value: Any, found: Attributes) -> bool:
 
 
 def _check_results(value: Any, _: Attributes) -> bool:
+    """Whether there are columns of one length, and the parameters of as many candidates."""
     shape = value["mean_test_score"].shape
+    columns = {name: column for name, column in value.items() if name != "params"}
+    params = value.get("params", [{}] * shape[0])
     return (
-        _dict_of(lambda column: isinstance(column, np.ndarray) and column.shape == shape)(value)
+        _dict_of(lambda column: isinstance(column, np.ndarray) and column.shape == shape)(columns)
         and len(shape) == 1
+        and len(params) == shape[0]
+        and _list_of(_dict_of(_anything))(params)
     )
 
 
@@ -244,7 +249,7 @@ ATTRIBUTES: dict[str, Check] = {
     "feature_names_in_": _array(
         "n_features_in_", kind=object, holds=lambda names: [*map(_is_name, names)]
     ),
-    **dict.fromkeys(("best_estimator_", "estimator_", "regressor_"), _own(_is_model)),
+    **dict.fromkeys(("best_estimator_", "estimator_", "regressor_", "student_"), _own(_is_model)),
     "estimators_": _own(
         lambda value: value and (_list_of(_is_model)(value) or _dict_of(_is_model)(value))
     ),

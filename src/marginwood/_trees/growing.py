@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from marginwood._core.subsets import Subsets
     from marginwood._support.team import Team
 
-__all__ = ["Grown", "Nodes", "SortedRows", "grow", "grow_unpruned", "make_team"]
+__all__ = ["Grown", "Nodes", "SortedRows", "anchored", "grow", "make_team"]
 
 Nodes = npt.NDArray[np.void]
 
@@ -79,7 +79,6 @@ class SortedRows:
         self.saw_missing = find_missing(self.X)
         self._is_shared = is_shared
         self._limits: tuple[tuple[float, float], Limits] | None = None
-        self.last_grown: tuple[Any, Grown] | None = None
         # Copies of the orders that trees have used up: the next tree fills one again, which is
         # faster than a new one.
         self._spares: list[Any] = []
@@ -139,7 +138,15 @@ def _writeable(value: Any) -> Any:
     )
 
 
-def anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
+def anchored(grown: Grown, rows: SortedRows, rules: Rules) -> Grown:
+    """A copy of a tree that was grown from all rows, with the values that the rules' anchor gives its nodes."""
+    grown = grown._replace(nodes=grown.nodes.copy())
+    if rules.anchor > 0:
+        _anchor(grown, rows, rules, rows.weight)
+    return grown
+
+
+def _anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
     """Give the nodes of a grown table their anchored values."""
     from marginwood._core.anchor import anchor_values
     from marginwood._core.problem import LOSS_CODES
@@ -147,19 +154,6 @@ def anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> 
     limits = rows.limits_at(float(rules.margin), rules.quantile)
     signs = rules.signs(rows.X.shape[1])
     anchor_values(*grown, rows.X, limits, weight, LOSS_CODES[rules.loss], rules.anchor, signs)
-
-
-def grow_unpruned(rows: SortedRows, rules: Rules, seed: int) -> Grown:
-    """Grow one tree from all rows without pruning it; the next call that differs in the anchor alone grows no other."""
-    key = rules._replace(ccp_alpha=0.0, anchor=0.0), seed
-    kept = rows.last_grown
-    if kept is None or kept[0] != key:
-        kept = key, grow(rows, *key)
-        rows.last_grown = kept
-    grown = kept[1]._replace(nodes=kept[1].nodes.copy())
-    if rules.anchor > 0:
-        anchor(grown, rows, rules, rows.weight)
-    return grown
 
 
 def _call(team: Team | None, *functions: Callable[[], Any]) -> list[Any]:
@@ -189,7 +183,7 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
     if draw is None:
         rows.return_orders(orders)
     if rules.anchor > 0:
-        anchor(grown, rows, rules, weight)
+        _anchor(grown, rows, rules, weight)
     return (
         grown._replace(nodes=prune(grown.nodes, rules.ccp_alpha)) if rules.ccp_alpha > 0 else grown
     )

@@ -1,77 +1,85 @@
-"""The engine behind every estimator that tunes itself: grid x folds, whole paths scored, one candidate chosen.
+"""The engine of searches: grid x folds, whole paths scored, one candidate chosen.
 
-A *point* of the grid is an estimator that is not fitted yet; one fit of it gives a whole `Path` of
+A *point* of the grid is an estimator that is not fitted yet; one fit of it gives a whole path of
 models. A *piece* of the work is one point on one *fold*: rows to train on and rows to score. A
-*candidate* is a point together with a value of the path's parameter.
+*candidate* is a point together with values of the path's parameters.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
 from marginwood._base import Rows
+from marginwood._paths import FOUND, ModelPath, is_searchable
+from marginwood._resampling.folds import Bags, Fold
 from marginwood._resampling.journal import Journal
-from marginwood._support.progress import progress_bar
-from marginwood._support.threads import run_in_threads
+from marginwood._resampling.run import run
 from marginwood._trees.pruning import geometric_means, subtree_at
 from marginwood._tuning.selection import spread
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Fold", "OutOfBag", "Piece", "Point", "ScoredPath", "Whole", "run_pieces", "tabulate"]
+__all__ = ["PathJournal", "Piece", "Point", "ScoredPath", "Trial", "score_paths", "tabulate"]
 
 
 class Point(NamedTuple):
     """An estimator, the parameters in which it differs from the other points, and the values of its path.
 
-    The values come from the simplest model to the most complex. They are None where only a fit can
-    find them, as on a pruning path.
+    A path is `FOUND` where only a fit can find its values, as when a tree is pruned.
     """
 
     estimator: Any
     params: dict[str, Any]
-    values: FloatArray | IntArray | None = None
+    values: Mapping[str, Any]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether a fit to all rows finds the values of the path."""
+        return any(values is FOUND for values in self.values.values())
 
 
 class ScoredPath(NamedTuple):
-    """The values of a path, the complexity of its models, and their scores, if there were rows to score."""
+    """The values of a path, the complexity of its models, and their scores, if there were rows to score.
+
+    Scores have a row for each value of the path's first parameter, if it has two.
+    """
 
     values: FloatArray | IntArray
     complexity: IntArray
     scores: FloatArray
 
 
-class Fold:
-    """Rows to train on and rows to score, all of positive weight; threads may share it.
+class PlainPath(ModelPath):
+    """A fitted estimator of anyone, as the only model; a search cannot tell how complex it is."""
 
-    Both are among the same rows; those to train on may have been taught other labels.
+    def __init__(self, fitted: Any) -> None:
+        super().__init__(np.zeros(1), np.zeros(1, dtype=np.int64))
+        self._fitted = fitted
+
+    def predictions(self, X: Any) -> Iterator[FloatArray]:
+        """The predictions of the estimator."""
+        yield np.asarray(self._fitted.predict(X), dtype=np.float64)
+
+    def model(self, step: int) -> Any:  # noqa: ARG002 (there is one)
+        """The estimator."""
+        return self._fitted
+
+
+class Trial:
+    """A fold of a search, whose models learn the fold's labels and are scored by rows that may have others.
 
     What all points share, such as sorted features, is prepared on first use and lives until
-    `release`.
+    `release`; threads may share it.
     """
 
-    def __init__(
-        self,
-        taught: Rows,
-        rows: Rows,
-        train: IntArray,
-        test: IntArray,
-        scorer: Any,
-        *,
-        weighted: bool,
-    ) -> None:
-        self._taught = taught
+    def __init__(self, fold: Fold, rows: Rows, scorer: Any) -> None:
+        self._fold = fold
         self._rows = rows
-        self._train = train
-        self._test = test
         self._scorer = scorer
-        self._weighted = weighted
         self._lock = threading.Lock()
         self._prepared: Any = None
 
@@ -81,97 +89,71 @@ class Fold:
 
     def score(self, point: Point) -> ScoredPath:
         """Fit the path of a point and score its models."""
-        with self._lock:
-            if self._prepared is None:
-                self._prepared = point.estimator._prepare(self._taught.take(self._train))
-            prepared = self._prepared
-        path = point.estimator._fit_path(prepared, point.values)
+        path = self._fit(point)
         return ScoredPath(path.values, path.complexity, self._scores(path))
 
-    def _scores(self, path: Any) -> FloatArray:
-        scores: FloatArray = path.scores(
-            self._rows.take(self._test), self._scorer, weighted=self._weighted
-        )
-        return scores
-
-
-class Whole(Fold):
-    """All rows, to find the values of a path; nothing is scored."""
-
-    def __init__(self, rows: Rows) -> None:
-        none = np.empty(0, dtype=np.int64)
-        super().__init__(rows, rows, np.flatnonzero(rows.weight), none, None, weighted=False)
-
-    def _scores(self, path: Any) -> FloatArray:  # noqa: ARG002 (a fold without test rows)
-        return np.empty(0)
-
-
-class OutOfBag(Fold):
-    """All rows, each scored by the trees that did not draw it."""
-
-    def __init__(self, rows: Rows, scorer: Any, *, weighted: bool) -> None:
-        every = np.arange(len(rows.X))
-        super().__init__(rows, rows, every, every, scorer, weighted=weighted)
+    def _fit(self, point: Point) -> Any:
+        if not is_searchable(point.estimator):
+            return PlainPath(self._fold.fit(point.estimator))
+        with self._lock:
+            if self._prepared is None:
+                self._prepared = point.estimator._prepare(self._fold.rows.take(self._fold.train))
+            prepared = self._prepared
+        return point.estimator._fit_path(prepared, point.values)
 
     def _scores(self, path: Any) -> FloatArray:
-        scores: FloatArray = path.oob_scores(self._rows, self._scorer, weighted=self._weighted)
+        scores: FloatArray = np.empty(0)  # unless rows are unseen, values of the path are all
+        if isinstance(self._fold, Bags):
+            scores = path.oob_scores(self._rows, self._scorer, weighted=self._fold.weighted)
+        elif len(self._fold.unseen):
+            unseen = self._rows.take(self._fold.unseen)
+            scores = path.scores(unseen, self._scorer, weighted=self._fold.weighted)
         return scores
 
 
 class Piece(NamedTuple):
-    """Numbers of a point of the grid and of a fold."""
+    """Numbers of a point of the grid and of a trial."""
 
     point: int
     fold: int
 
 
-def run_pieces(
+class PathJournal(Journal):
+    """A journal of scored paths."""
+
+    def kept(self) -> dict[Piece, ScoredPath]:
+        """The paths that are there."""
+        return {
+            Piece(line["point"], line["fold"]): ScoredPath(
+                *(np.array(line[name]) for name in ScoredPath._fields)
+            )
+            for line in self.pieces
+        }
+
+    def keep(self, piece: Piece, result: ScoredPath) -> None:
+        """Keep a path."""
+        arrays = {name: array.tolist() for name, array in result._asdict().items()}
+        self.append({**piece._asdict(), **arrays})
+
+
+def score_paths(
     points: Sequence[Point],
-    folds: Sequence[Fold],
+    trials: Sequence[Trial],
     *,
-    journal: Journal | None = None,
+    journal: PathJournal | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> dict[Piece, ScoredPath]:
-    """Score every point on every fold, but for the pieces that the journal holds already.
-
-    A thread writes its piece to the journal before it takes another: a run that is killed loses
-    only unfinished pieces. The pieces of a fold follow one another, and the thread that ends the
-    last releases it: there are never more prepared folds than threads.
-    """
-    done: dict[Piece, ScoredPath] = {}
-    for line in journal.pieces if journal else []:
-        done[Piece(line["point"], line["fold"])] = ScoredPath(
-            *(np.array(line[name]) for name in ScoredPath._fields)
-        )
-    pieces = [Piece(point, fold) for fold in range(len(folds)) for point in range(len(points))]
-    missing = [piece for piece in pieces if piece not in done]
-    n_missing = Counter(piece.fold for piece in missing)
-    releasing = threading.Lock()
-
-    def run(piece: Piece) -> ScoredPath:
-        path = folds[piece.fold].score(points[piece.point])
-        if journal:
-            journal.append(
-                {
-                    **piece._asdict(),
-                    **{name: array.tolist() for name, array in path._asdict().items()},
-                }
-            )
-        with releasing:
-            n_missing[piece.fold] -= 1
-            if n_missing[piece.fold] == 0:
-                folds[piece.fold].release()
-        return path
-
-    with (
-        progress_bar("cross-validation", len(pieces), verbose=verbose, done=len(done)) as advance,
-        closing(run_in_threads(run, missing, n_jobs)) as results,
-    ):
-        for piece, path in results:
-            done[piece] = path
-            advance()
-    return done
+    """Score every point in every trial, but for the pieces that the journal holds already."""
+    return run(
+        lambda piece: trials[piece.fold].score(points[piece.point]),
+        [Piece(point, fold) for fold in range(len(trials)) for point in range(len(points))],
+        label="cross-validation",
+        keeper=journal,
+        shared=lambda piece: trials[piece.fold],
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
 
 
 def tabulate(
@@ -179,28 +161,22 @@ def tabulate(
 ) -> tuple[dict[str, Any], IntArray]:
     """The table of all candidates, with the names of scikit-learn's searches, and how complex each of them is.
 
-    Where values had to be found, fold 0 is the `Whole` that found them.
+    Where values had to be found, the first fold is the whole that found them.
     """
+    is_found = points[0].is_found
     blocks = []
     for number, point in enumerate(points):
         folds = [paths[Piece(number, fold)] for fold in range(n_folds)]
-        blocks.append(
-            _found_candidates(*folds)
-            if point.values is None
-            else _given_candidates(point.values, folds)
-        )
-    results: dict[str, Any] = {}
-    for name in points[0].params:
-        columns = [
-            [point.params[name]] * len(block.values)
-            for point, block in zip(points, blocks, strict=True)
-        ]
-        results[f"param_{name}"] = _column([value for column in columns for value in column])
-    path_parameter = points[0].estimator.path_parameter
-    if path_parameter is not None:
-        results[f"param_{path_parameter}"] = np.concatenate([block.values for block in blocks])
+        block = _found_candidates(*folds) if is_found else _given_candidates(folds)
+        if not is_searchable(point.estimator):
+            block = block._replace(complexity=np.full(1, number))  # as the user lists them
+        blocks.append(block)
+    columns = _list_parameters(points, blocks)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    results: dict[str, Any] = {f"param_{name}": column for name, column in columns.items()}
+    results["params"] = [dict(zip(columns, row, strict=True)) for row in rows]
     complexity = np.concatenate([block.complexity for block in blocks])
-    if points[0].values is None:
+    if is_found:
         results["n_leaves"] = complexity
     scores = np.concatenate([block.scores for block in blocks], axis=1)
     for fold, row in enumerate(scores):
@@ -215,7 +191,10 @@ def tabulate(
 
 
 class _Block(NamedTuple):
-    """The candidates of one point: values, complexity, and a row of scores for each fold."""
+    """The candidates of one point: values of the path, complexity, and a row of scores for each fold.
+
+    With two parameters of the path all values come once for each value of the first.
+    """
 
     values: FloatArray | IntArray
     complexity: IntArray
@@ -228,14 +207,44 @@ def _found_candidates(whole: ScoredPath, *folds: ScoredPath) -> _Block:
     The last subtree of a pruning path, the root alone, goes on to infinity.
     """
     values = np.append(geometric_means(whole.values), np.inf)
-    scores = np.stack([fold.scores[subtree_at(fold.values, values)] for fold in folds])
-    return _Block(values, whole.complexity[subtree_at(whole.values, values)], scores)
+    scores = [np.atleast_2d(fold.scores)[:, subtree_at(fold.values, values)] for fold in folds]
+    return _block(values, whole.complexity[subtree_at(whole.values, values)], scores)
 
 
-def _given_candidates(values: FloatArray | IntArray, folds: list[ScoredPath]) -> _Block:
-    """A candidate for each value of a grid, which all folds share."""
+def _given_candidates(folds: list[ScoredPath]) -> _Block:
+    """A candidate for each value of a path, which all folds share."""
     complexity = np.sum([fold.complexity for fold in folds], axis=0)
-    return _Block(values, complexity, np.stack([fold.scores for fold in folds]))
+    return _block(folds[0].values, complexity, [np.atleast_2d(fold.scores) for fold in folds])
+
+
+def _block(values: Any, complexity: IntArray, scores: list[FloatArray]) -> _Block:
+    n_outer = len(scores[0])
+    return _Block(values, np.tile(complexity, n_outer), np.stack([row.ravel() for row in scores]))
+
+
+def _list_parameters(points: Sequence[Point], blocks: list[_Block]) -> dict[str, Any]:
+    """The column of each parameter; the last one of a path varies fastest."""
+    n_candidates = [len(block.complexity) for block in blocks]
+    columns = {
+        name: np.repeat(_column([point.params[name] for point in points]), n_candidates)
+        for name in points[0].params
+    }
+    *outer, inner = [*points[0].values] or [""]
+    for name in outer:
+        columns[name] = np.concatenate(
+            [
+                np.repeat(_column(point.values[name]), len(block.values))
+                for point, block in zip(points, blocks, strict=True)
+            ]
+        )
+    if inner:
+        columns[inner] = np.concatenate(
+            [
+                np.tile(block.values, n // len(block.values))
+                for n, block in zip(n_candidates, blocks, strict=True)
+            ]
+        )
+    return columns
 
 
 def _column(values: list[Any]) -> Any:
