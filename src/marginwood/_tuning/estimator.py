@@ -31,7 +31,7 @@ from marginwood._support.notices import warn
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.best import as_given, for_checked_rows, refit
 from marginwood._tuning.delegation import Delegating
-from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
+from marginwood._tuning.search import Fold, Label, OutOfBag, Point, Whole, run_pieces, tabulate
 from marginwood._tuning.selection import SELECTIONS, select
 from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
@@ -245,9 +245,9 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         return self._search(X, y, sample_weight, groups)
 
     def _search(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, labels: FloatArray | None = None
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, label: Label | None = None
     ) -> IntervalSearchCV:
-        """Fit; models learn the labels, if there are any, and are scored by the targets."""
+        """Fit; models learn labels, if there is a teacher, and are scored by the targets."""
         check_choice("selection", self.selection, SELECTIONS)
         check_model("estimator", self._unfitted())
         if is_searchable(self._unfitted()):
@@ -256,19 +256,19 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         estimator = clone(self._unfitted())
         rows = check_rows(self._check_features(estimator, X), y, sample_weight)
         _check_squares(rows, scorer)
-        taught = rows if labels is None else rows._replace(intervals=labels)
+        taught = rows if label is None else rows._replace(intervals=label(None))
         points = make_points(
-            for_checked_rows(estimator), self.grid, rows, is_taught=labels is not None
+            for_checked_rows(estimator), self.grid, rows, is_taught=label is not None
         )
         seed = self._seed(points)
-        splits = self._split(estimator, points, rows, groups)
+        splits = self._split(estimator, points, rows, groups, is_taught=label is not None)
         weighted = sample_weight is not None
         folds = [
-            Fold(taught, rows, train, test, scorer, weighted=weighted, groups=groups)
+            Fold(rows, train, test, scorer, weighted=weighted, groups=groups, label=label)
             for train, test in splits
         ]
         if not splits:
-            folds = [OutOfBag(taught, rows, scorer, weighted=weighted)]
+            folds = [OutOfBag(rows, scorer, weighted=weighted)]
         if points[0].is_found:
             folds = [Whole(taught), *folds]
         with self._open_journal(points, rows, taught, splits, groups, seed) as journal:
@@ -321,12 +321,22 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         return seed
 
     def _split(
-        self, estimator: Any, points: list[Point], rows: Rows, groups: Any
+        self,
+        estimator: Any,
+        points: list[Point],
+        rows: Rows,
+        groups: Any,
+        *,
+        is_taught: bool,
     ) -> list[tuple[IntArray, IntArray]]:
         """The rows of each fold; none if every row is scored by the trees that did not draw it."""
         default = getattr(estimator, "default_folds", "folds")
         cv = self.cv
-        if cv is None and groups is None and default != "folds":
+        if is_taught and isinstance(cv, str) and cv == OOB:
+            raise ValueError(
+                "cv: a teacher has seen the rows that are out of bag; expected folds, got 'oob'."
+            )
+        if cv is None and groups is None and default != "folds" and not is_taught:
             cv = OOB if default == OOB else RepeatedCensoringStratifiedKFold(random_state=0)
         if not isinstance(cv, str) or cv != OOB or default != OOB:
             return split_rows(rows, cv, groups)

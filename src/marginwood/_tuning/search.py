@@ -8,7 +8,7 @@ models. A *piece* of the work is one point on one *fold*: rows to train on and r
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -25,7 +25,20 @@ from marginwood._trees.pruning import geometric_means, subtree_at
 from marginwood._tuning.selection import spread
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Fold", "OutOfBag", "Piece", "Point", "ScoredPath", "Whole", "run_pieces", "tabulate"]
+__all__ = [
+    "Fold",
+    "Label",
+    "OutOfBag",
+    "Piece",
+    "Point",
+    "ScoredPath",
+    "Whole",
+    "run_pieces",
+    "tabulate",
+]
+
+# From numbers of rows to what a teacher that has seen no others says of them; None for all rows.
+Label = Callable[[IntArray | None], FloatArray]
 
 
 class Point(NamedTuple):
@@ -74,15 +87,15 @@ class PlainPath(ModelPath):
 class Fold:
     """Rows to train on and rows to score, all of positive weight; threads may share it.
 
-    Both are among the same rows; those to train on may have been taught other labels.
+    Both are among the same rows. If there is a `label`, models learn what it says of the rows to
+    train on; it is the word of a teacher that has seen no others.
 
-    What all points share, such as sorted features, is prepared on first use and lives until
-    `release`.
+    What all points share, such as labels and sorted features, is prepared on first use and lives
+    until `release`.
     """
 
     def __init__(
         self,
-        taught: Rows,
         rows: Rows,
         train: IntArray,
         test: IntArray,
@@ -90,9 +103,10 @@ class Fold:
         *,
         weighted: bool,
         groups: Any = None,
+        label: Label | None = None,
     ) -> None:
-        self._taught = taught
         self._rows = rows
+        self._label = label
         self._train = train
         self._test = test
         self._scorer = scorer
@@ -111,16 +125,23 @@ class Fold:
         return ScoredPath(path.values, path.complexity, self._scores(path))
 
     def _fit(self, point: Point) -> Any:
-        if not is_searchable(point.estimator):
-            fold = resampling.Fold(
-                self._taught, self._train, self._test, self._weighted, self._groups
-            )
-            return PlainPath(fold.fit(point.estimator))
         with self._lock:
             if self._prepared is None:
-                self._prepared = point.estimator._prepare(self._taught.take(self._train))
+                self._prepared = self._prepare(point.estimator)
             prepared = self._prepared
-        return point.estimator._fit_path(prepared, point.values)
+        if is_searchable(point.estimator):
+            return point.estimator._fit_path(prepared, point.values)
+        return PlainPath(prepared.fit(point.estimator))
+
+    def _prepare(self, estimator: Any) -> Any:
+        """The rows to train on, with their labels, as estimators of this kind share them."""
+        rows = self._rows
+        if self._label is not None:
+            rows = rows._replace(intervals=rows.intervals.copy())
+            rows.intervals[self._train] = self._label(self._train)
+        if is_searchable(estimator):
+            return estimator._prepare(rows.take(self._train))
+        return resampling.Fold(rows, self._train, self._test, self._weighted, self._groups)
 
     def _scores(self, path: Any) -> FloatArray:
         scores: FloatArray = path.scores(
@@ -134,7 +155,7 @@ class Whole(Fold):
 
     def __init__(self, rows: Rows) -> None:
         none = np.empty(0, dtype=np.int64)
-        super().__init__(rows, rows, np.flatnonzero(rows.weight), none, None, weighted=False)
+        super().__init__(rows, np.flatnonzero(rows.weight), none, None, weighted=False)
 
     def _scores(self, path: Any) -> FloatArray:  # noqa: ARG002 (a fold without test rows)
         return np.empty(0)
@@ -143,9 +164,9 @@ class Whole(Fold):
 class OutOfBag(Fold):
     """All rows, each scored by the trees that did not draw it."""
 
-    def __init__(self, taught: Rows, rows: Rows, scorer: Any, *, weighted: bool) -> None:
+    def __init__(self, rows: Rows, scorer: Any, *, weighted: bool) -> None:
         every = np.arange(len(rows.X))
-        super().__init__(taught, rows, every, every, scorer, weighted=weighted)
+        super().__init__(rows, every, every, scorer, weighted=weighted)
 
     def _scores(self, path: Any) -> FloatArray:
         scores: FloatArray = path.oob_scores(self._rows, self._scorer, weighted=self._weighted)
