@@ -19,12 +19,14 @@ TIMED = (("servo", 167, 19, 1, 0.5), ("neuroblastomaProcessed", 3418, 117, 2, 60
 IN_THREADS = ((400, 15), (3000, 15))
 WANTED = {2: 1.8, 4: 3.0, 8: 5.0, 16: 8.0}
 FEWEST_ROWS = 20  # two for each fold
+PROTOCOL = {"n_margins": 21, "cv": 10, "max_depth": 30}
 
 
 def protocol(loss, n_jobs=1):
     """The paper's inner protocol: 21 margins, no anchors, 10 folds, trees up to depth 30."""
-    grid = {"loss": [loss], "margin": 21, "anchor": [0.0]}
-    return IntervalSearchCV(MaxMarginIntervalTree(max_depth=30), grid, cv=10, n_jobs=n_jobs)
+    grid = {"loss": [loss], "margin": PROTOCOL["n_margins"], "anchor": [0.0]}
+    tree = MaxMarginIntervalTree(max_depth=PROTOCOL["max_depth"])
+    return IntervalSearchCV(tree, grid, cv=PROTOCOL["cv"], n_jobs=n_jobs)
 
 
 def search_times(settings, losses):

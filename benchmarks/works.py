@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import bands as confidence
-from benchmarks import boosting, distributions, forests, libraries, measure, tuning
+from benchmarks import boosting, distributions, forests, libraries, measure, quantiles, tuning
 from benchmarks import coverage as conformal
 from benchmarks import groups as comparisons
 from benchmarks.problems import MARGIN, TREE_SIZES, crossing_order, simulate
@@ -78,6 +78,13 @@ def fit(settings):
                 "s",
                 FIT_TARGETS[loss],
             )
+
+
+def absolute_error(settings):
+    """Growing median trees and forests of exact labels, in CPU seconds, and how far off they are then."""
+    for what, ours, theirs, loss, other in quantiles.absolute_errors(settings):
+        yield Row(f"{what}, medians", "scikit-learn, absolute_error", ours, theirs, "s", 1.0)
+        yield Row(f"{what}, distance", "scikit-learn, absolute_error", loss, other, "y", 1.02)
 
 
 def predict(settings):
@@ -412,6 +419,7 @@ WORKS = {
         fit,
         solve,
         crossing,
+        absolute_error,
         predict,
         categories,
         startup,

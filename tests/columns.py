@@ -24,10 +24,11 @@ class Column(NamedTuple):
     cost_unit: float
 
 
-def make_column(column, y, weights, loss, missing_left=0, min_samples_leaf=1):
+def make_column(column, y, weights, objective, missing_left=0, min_samples_leaf=1):
     """The problem of one feature without margin."""
     X = np.asarray(column, dtype=float)[:, np.newaxis]
-    limits = Target(y).at(0.0)
+    loss = objective["loss"]
+    limits = Target(y).at(0.0, objective.get("quantile", 0.5))
     kinds = np.zeros(1, np.int64), plain(1).signs
     problem = Problem(
         X,
@@ -38,12 +39,12 @@ def make_column(column, y, weights, loss, missing_left=0, min_samples_leaf=1):
         *kinds,
         LOSS_CODES[loss],
         limits.margin,
+        limits.prices[:2],
     )
     scratch = make_scratch(make_shared(weights), 1, len(weights), len(limits.in_order), 1)
     stretch = (0, 0, len(X), int(np.isnan(X).sum()), missing_left, min_samples_leaf)
-    return Column(
-        problem, scratch, stretch, limits.exponent, 2.0 ** (limits.exponent * POWERS[loss])
-    )
+    unit = limits.prices.unit * 2.0 ** (limits.exponent * POWERS[loss])
+    return Column(problem, scratch, stretch, limits.exponent, unit)
 
 
 @inner
@@ -53,9 +54,10 @@ def open_column(problem, scratch, stretch):
     points = scratch.points[: problem.limits.shape[0] + N_SENTINELS]
     limits, breakpoints = problem.limits, problem.breakpoints
     reach = max(abs(breakpoints[0]), abs(breakpoints[-1]))
-    weight = 2 * problem.weights.sum()
-    loss = hinge.make_loss(problem.loss, weight, weight * reach, weight, reach)
-    samples.rank_limits(limits, breakpoints, scratch.samples, points, 0.0)
+    code, prices, weight = problem.loss, problem.prices, problem.weights.sum()
+    of_limits = (prices[0] + prices[1]) * weight
+    loss = hinge.make_loss(code, prices, weight, of_limits * reach, of_limits, reach)
+    samples.rank_limits(limits, breakpoints, scratch.samples, points, 0.0, code, prices)
     best = samples.minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
     full, _ = samples.start_from(best, limits, breakpoints, points, problem.loss, (0.0, 0.0))
     return path, points, loss, best, full

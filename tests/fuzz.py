@@ -18,7 +18,15 @@ from marginwood._core import prefixes
 from marginwood._core.anchor import anchor_values
 from marginwood._core.nodes import LEAF, parents
 from marginwood._core.order import sort_features
-from marginwood._core.problem import LOSS_CODES, Target, grow_tree, in_units, plain, scaled
+from marginwood._core.problem import (
+    LOSS_CODES,
+    Target,
+    grow_tree,
+    in_units,
+    plain,
+    prices_of,
+    scaled,
+)
 from marginwood._core.prune import SQUARED_DISTANCE, path_losses
 from marginwood._core.rankset import FIRST, N_SENTINELS, make_rank_set
 from marginwood._core.samples import centre_of
@@ -43,6 +51,7 @@ class Problem(NamedTuple):
     y: np.ndarray
     weights: np.ndarray
     loss: str
+    quantile: float
     margin: float
     max_depth: int
     min_samples_leaf: int
@@ -50,11 +59,11 @@ class Problem(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A limit in whole numbers of UNIT; `sign` is 1 for an upper limit."""
+    """A limit in UNITs; `sign` is 1 for an upper limit."""
 
     at: int
     sign: int
-    weight: int
+    weight: Fraction
 
 
 class Best(NamedTuple):
@@ -72,16 +81,23 @@ def exact(number):
     return int(Fraction(number) / UNIT)
 
 
-def limits_of(problem):
-    """The limits of every row. A breakpoint is the rounded sum of end and margin: that much is the input's."""
+def limits_of(problem, *, is_scaled=True):
+    """The limits of every row.
+
+    A breakpoint is the rounded sum of end and margin, a weight the rounded product of a scaled
+    weight and a price: that much is the input's.
+    """
+    weights, unit = scaled(problem.weights) if is_scaled else (problem.weights, 1.0)
+    prices = prices_of(problem.quantile)
+    unit = Fraction(unit) * Fraction(prices.unit)
     starts = breakpoints(problem.y, problem.margin)
     return [
         [
-            Limit(exact(at), sign, exact(weight))
-            for at, sign in zip(ends, (-1, 1), strict=True)
+            Limit(exact(at), sign, unit * exact(weight * price))
+            for at, sign, price in zip(ends, (-1, 1), prices[:2], strict=True)
             if isfinite(at)
         ]
-        for ends, weight in zip(starts.tolist(), problem.weights.tolist(), strict=True)
+        for ends, weight in zip(starts.tolist(), weights.tolist(), strict=True)
     ]
 
 
@@ -174,9 +190,8 @@ def check_constant(problem):
     """`optimal_constant` of all rows."""
     power = POWERS[problem.loss]
     limits = [limit for row in limits_of(problem) for limit in row]
-    found = optimal_constant(
-        problem.y, loss=problem.loss, margin=problem.margin, sample_weight=problem.weights
-    )
+    options = {"loss": problem.loss, "quantile": problem.quantile, "margin": problem.margin}
+    found = optimal_constant(problem.y, **options, sample_weight=problem.weights)
     best = best_of(limits, power)
     check_cost("constant", found.cost, best, COST_SHARE)
     check_value("constant", found.value, best, limits, power, 1e-12)
@@ -205,25 +220,28 @@ def check_set(what, low, high, best, limits, power):
 def solve_by_descent(problem):
     """Costs and values of all prefixes, by the way that is the last resort."""
     weights, unit = scaled(problem.weights)
-    limits = Target(problem.y).at(problem.margin)
+    limits = Target(problem.y).at(problem.margin, problem.quantile)
     ranks_of = np.zeros((len(problem.y), 2), dtype=np.int32)
     n_limits, n = len(limits.in_order), len(problem.y)
     points = np.full((n_limits + N_SENTINELS, 2), np.nan)
     centre = centre_of(limits.in_order, limits.breakpoints)
-    prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
+    code, prices = LOSS_CODES[problem.loss], limits.prices[:2]
+    of_limits = limits.in_order, limits.breakpoints, centre, weights
+    prefixes.rank_all(*of_limits, ranks_of, points, code, prices)
     points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
     found = prefixes.Results(np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
-    prefixes.solve_by_descent(
-        ranks_of, points, weights, make_rank_set(n_limits), LOSS_CODES[problem.loss], found
-    )
-    costs = in_units(found.costs, unit, limits.exponent, POWERS[problem.loss])
+    ranks = make_rank_set(n_limits)
+    prefixes.solve_by_descent(ranks_of, points, weights, ranks, code, prices, found)
+    units = unit, limits.prices.unit, limits.exponent, POWERS[problem.loss]
+    costs = in_units(found.costs, *units)
     return costs, np.ldexp(found.values, limits.exponent), found.moves
 
 
 def check_prefixes(problem):
     """`optimal_costs` of all rows, and the same by descent."""
     power, ends = POWERS[problem.loss], problem.y.T
-    options = {"loss": problem.loss, "margin": problem.margin, "sample_weight": problem.weights}
+    options = {"loss": problem.loss, "quantile": problem.quantile, "margin": problem.margin}
+    options["sample_weight"] = problem.weights
     ways = {
         "prefix": optimal_costs(*ends, **options),
         "prefix by descent": solve_by_descent(problem),
@@ -253,11 +271,11 @@ def splits_of(X):
 
 def grow_nodes(problem, by_descent):
     """The node table of a tree."""
-    X, y, weights, loss, margin, max_depth, min_samples_leaf, _ = problem
+    X, y, weights, loss, quantile, margin, max_depth, min_samples_leaf, _ = problem
     options = Options(max_depth, 2, min_samples_leaf, 0, 0.0, X.shape[1], by_descent)
-    return grow_tree(
-        X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, plain(X.shape[1])
-    )[0]
+    limits = Target(y).at(margin, quantile)
+    kinds = plain(X.shape[1])
+    return grow_tree(X, sort_features(X), limits, weights, loss, options, 1, kinds)[0]
 
 
 def parted(X, rows, node):
@@ -269,7 +287,7 @@ def parted(X, rows, node):
 
 def check_tree(problem, by_descent):
     """Every node of a tree, and that no split is better than the one it has."""
-    X, y, _, loss, margin, max_depth, min_samples_leaf, _ = problem
+    X, y, _, loss, _, margin, max_depth, min_samples_leaf, _ = problem
     power, what = POWERS[loss], "tree by descent" if by_descent else "tree"
     nodes = grow_nodes(problem, by_descent)
     limits = limits_of(problem)
@@ -321,9 +339,9 @@ def check_tree(problem, by_descent):
 
 def check_anchors(problem, nodes):
     """Every value of a tree with an anchor: the parent's value is one more row, and the nearest minimiser counts."""
-    power, limits, weight = POWERS[problem.loss], limits_of(problem), exact(problem.anchor)
+    power, limits = POWERS[problem.loss], limits_of(problem, is_scaled=False)
     nodes = nodes.copy()
-    target = Target(problem.y).at(problem.margin)
+    target = Target(problem.y).at(problem.margin, problem.quantile)
     signs = plain(problem.X.shape[1]).signs
     anchor_values(
         nodes,
@@ -341,7 +359,11 @@ def check_anchors(problem, nodes):
         if nodes["children_left"][node] == LEAF:
             continue
         parent = Fraction(float(nodes["value"][node]))
-        pulls = [Limit(exact(parent), sign, weight) for sign in (-1, 1)]
+        prices = prices_of(problem.quantile)
+        pulls = [
+            Limit(exact(parent), sign, Fraction(prices.unit) * exact(problem.anchor * price))
+            for sign, price in zip((-1, 1), prices[:2], strict=True)
+        ]
         children = nodes["children_left"][node], nodes["children_right"][node]
         for child, side in zip(children, parted(problem.X, rows, nodes[node]), strict=True):
             here, value, name = (
@@ -396,6 +418,7 @@ def check_pruning(problem, nodes):
         problem.y,
         problem.weights,
         SQUARED_DISTANCE,
+        (1.0, 1.0),
     )
     for alpha in [*path.alphas.tolist(), *geometric_means(path.alphas).tolist()]:
         step, best, kept, leaves = path.at(alpha), {}, {}, {}
@@ -491,7 +514,10 @@ def draw_problem(case):
         int(rng.integers(1, 3)),
     )
     anchor = float(rng.choice([1.0, 3.0, 10.0 ** rng.uniform(-24, 3), rng.choice(weights)]))
-    return Problem(X, y[order], weights, str(loss), margin, max_depth, min_samples_leaf, anchor)
+    quantile = float(rng.choice([0.5, 0.5, 0.1, 0.9, 0.25, 0.999, 0.123456789]))
+    objective = (str(loss), quantile if loss == "linear_hinge" else 0.5)
+    rows = X, y[order], weights
+    return Problem(*rows, *objective, margin, max_depth, min_samples_leaf, anchor)
 
 
 def check_case(case):

@@ -54,14 +54,18 @@ def exact(number):
     return int(number) if number.is_integer() else Fraction(number)
 
 
-def limits_of(lower, upper, margin=0.0, weight=1.0):
-    """The limits of one interval; the margin counts as 0 for an un-censored one."""
+def limits_of(lower, upper, margin=0.0, weight=1.0, quantile=0.5):
+    """The limits of one interval; the margin counts as 0 for an un-censored one.
+
+    A quantile is meant as the decimal that it is written as.
+    """
     margin = 0 if lower == upper else exact(margin)
+    share = Fraction(str(quantile))
     limits = []
     if isfinite(lower):
-        limits.append(Limit(exact(lower) + margin, True, exact(weight)))
+        limits.append(Limit(exact(lower) + margin, True, 2 * share * exact(weight)))
     if isfinite(upper):
-        limits.append(Limit(exact(upper) - margin, False, exact(weight)))
+        limits.append(Limit(exact(upper) - margin, False, 2 * (1 - share) * exact(weight)))
     return limits
 
 
@@ -102,12 +106,12 @@ def minimum(limits, loss):
     return Minimum(best, min(minimisers), max(minimisers))
 
 
-def prefix_minima(lower, upper, margin=0.0, loss="linear_hinge", sample_weight=None):
+def prefix_minima(lower, upper, margin=0.0, loss="linear_hinge", sample_weight=None, quantile=0.5):
     """The minimum of the first interval, of the first two, ... of all."""
     weights = np.ones(len(lower)) if sample_weight is None else sample_weight
     limits, minima = [], []
     for ends_and_weight in zip(lower, upper, weights, strict=True):
-        limits += limits_of(*ends_and_weight[:2], margin, ends_and_weight[2])
+        limits += limits_of(*ends_and_weight[:2], margin, ends_and_weight[2], quantile)
         minima.append(minimum(limits, loss))
     return minima
 
@@ -217,6 +221,7 @@ def grow(
     *,
     loss="squared_hinge",
     margin=0.0,
+    quantile=0.5,
     max_depth=None,
     min_samples_split=2,
     min_samples_leaf=1,
@@ -227,7 +232,8 @@ def grow(
     X = np.asarray(X, dtype=float)
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     limits = [
-        limits_of(low, high, margin, weight) for (low, high), weight in zip(y, weights, strict=True)
+        limits_of(low, high, margin, weight, quantile)
+        for (low, high), weight in zip(y, weights, strict=True)
     ]
     total_weight = sum(exact(weight) for weight in weights)
 

@@ -16,6 +16,16 @@ LOSSES = ("linear_hinge", "squared_hinge")
 
 losses = st.sampled_from(LOSSES)
 
+QUANTILES = (0.5, 0.1, 0.9, 0.25, 0.123456789)
+
+# What is minimised, as keyword arguments. The squared hinge has no quantiles.
+OBJECTIVES = (
+    {"loss": "squared_hinge"},
+    *({"loss": "linear_hinge", "quantile": quantile} for quantile in QUANTILES),
+)
+
+objectives = st.sampled_from(OBJECTIVES)
+
 # The last one is larger than every interval that this module draws.
 margins = st.sampled_from([0.0, 0.5, 1.5, 100.0])
 

@@ -16,6 +16,7 @@ from marginwood import (
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
     optimal_costs,
 )
 from strategies import LOSSES, crossing_order
@@ -26,6 +27,7 @@ METRICS = [
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 ]
 
 both_losses = pytest.mark.parametrize("loss", LOSSES)

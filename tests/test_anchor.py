@@ -16,7 +16,7 @@ from marginwood._core.nodes import LEAF
 from marginwood._trees import growing
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES, hinge_loss, optimal_constant
-from strategies import informative_intervals
+from strategies import informative_intervals, objectives
 
 X, Y = make_sine(120, 3, random_state=0)
 
@@ -37,9 +37,8 @@ def check_values(tree, X, y, weight):
             rows = members[child] & (weight > 0)
             intervals = np.vstack([y[rows], [anchor, anchor]])
             weights = np.append(weight[rows], tree.anchor)
-            best = optimal_constant(
-                intervals, loss=tree.loss, margin=tree.margin, sample_weight=weights
-            )
+            rules = {"loss": tree.loss, "quantile": tree.quantile, "margin": tree.margin}
+            best = optimal_constant(intervals, **rules, sample_weight=weights)
             nearest = np.clip(anchor, best.low, best.high)
             assert nodes["value"][child] == pytest.approx(nearest, rel=1e-9, abs=1e-9)
 
@@ -47,17 +46,17 @@ def check_values(tree, X, y, weight):
 @pytest.mark.filterwarnings("ignore:y. .* rows are")
 @given(
     y=informative_intervals(min_size=2, max_size=14),
-    loss=st.sampled_from(LOSSES),
+    objective=objectives,
     margin=st.sampled_from([0.0, 0.5, 2.0]),
     anchor=st.sampled_from([0.5, 1.0, 7.0]),
     seed=st.integers(0, 99),
 )
-def test_values_are_those_of_the_rows_and_the_anchor_together(y, loss, margin, anchor, seed):
+def test_values_are_those_of_the_rows_and_the_anchor_together(y, objective, margin, anchor, seed):
     random = np.random.RandomState(seed)
     X = random.randint(0, 5, (len(y), 2)).astype(float)
     X[random.random_sample(X.shape) < 0.1] = np.nan
     weight = random.randint(1, 4, len(y)).astype(float)
-    tree = MaxMarginIntervalTree(loss=loss, margin=margin, anchor=anchor).fit(X, y, weight)
+    tree = MaxMarginIntervalTree(**objective, margin=margin, anchor=anchor).fit(X, y, weight)
     check_values(tree, X, y, weight)
 
 

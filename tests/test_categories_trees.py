@@ -37,7 +37,7 @@ from marginwood.export import (
     to_rules,
     to_sql,
 )
-from strategies import count_weights, informative_intervals, losses, margins
+from strategies import count_weights, informative_intervals, losses, margins, objectives
 
 nan = float("nan")
 
@@ -61,26 +61,27 @@ def problems(draw, max_categories=7, missing=True):
     )
 
 
-def limits_of_rows(y, weights, margin):
+def limits_of_rows(y, weights, margin, quantile=0.5):
     return [
-        reference.limits_of(*ends, margin, weight) for ends, weight in zip(y, weights, strict=True)
+        reference.limits_of(*ends, margin, weight, quantile)
+        for ends, weight in zip(y, weights, strict=True)
     ]
 
 
-@given(problems(), losses, margins)
-def test_a_split_of_few_categories_is_the_best_of_all_subsets(problem, loss, margin):
+@given(problems(), objectives, margins)
+def test_a_split_of_few_categories_is_the_best_of_all_subsets(problem, objective, margin):
     X, y, weights = problem
-    model = MaxMarginIntervalTree(loss=loss, margin=margin, categorical_features=[0]).fit(
+    model = MaxMarginIntervalTree(**objective, margin=margin, categorical_features=[0]).fit(
         X, y, weights
     )
-    limits = limits_of_rows(y, weights, margin)
+    limits = limits_of_rows(y, weights, margin, objective.get("quantile", 0.5))
     tree = model.tree_
     passed = model.decision_path(X).toarray().astype(bool)
     for idx in range(tree.node_count):
         rows = np.flatnonzero(passed[:, idx])
         own = [limits[row] for row in rows]
-        cost = reference.minimum([limit for row in own for limit in row], loss).cost
-        best = min(cost, reference.least_cost_of_subsets(X[rows, 0], own, loss))
+        cost = reference.minimum([limit for row in own for limit in row], objective["loss"]).cost
+        best = min(cost, reference.least_cost_of_subsets(X[rows, 0], own, objective["loss"]))
         children = (
             [idx]
             if tree.children_left[idx] == LEAF
@@ -89,7 +90,7 @@ def test_a_split_of_few_categories_is_the_best_of_all_subsets(problem, loss, mar
         assert tree.impurity[children].sum() == pytest.approx(float(best), rel=1e-9, abs=1e-9)
 
 
-def split_by_descent(problem, loss, margin, min_samples_leaf=1):
+def split_by_descent(problem, margin, loss, quantile=0.5, min_samples_leaf=1):
     """The node table of one split whose price comes from descent."""
     X, y, weights = problem
     options = (
@@ -98,17 +99,19 @@ def split_by_descent(problem, loss, margin, min_samples_leaf=1):
         ._replace(by_descent=True)
     )
     kinds = Kinds(np.array([40]), np.zeros(1, dtype=np.int8))
-    return grow_tree(X, sort_features(X), Target(y).at(margin), weights, loss, options, 1, kinds)[0]
+    return grow_tree(
+        X, sort_features(X), Target(y).at(margin, quantile), weights, loss, options, 1, kinds
+    )[0]
 
 
-@given(problems(), losses, margins)
+@given(problems(), objectives, margins)
 @settings(max_examples=30)
-def test_a_split_that_is_priced_by_descent_is_the_best_of_all_subsets(problem, loss, margin):
+def test_a_split_that_is_priced_by_descent_is_the_best_of_all_subsets(problem, objective, margin):
     X, y, weights = problem
-    nodes = split_by_descent(problem, loss, margin)
-    limits = limits_of_rows(y, weights, margin)
-    cost = reference.minimum([limit for row in limits for limit in row], loss).cost
-    best = min(cost, reference.least_cost_of_subsets(X[:, 0], limits, loss))
+    nodes = split_by_descent(problem, margin, **objective)
+    limits = limits_of_rows(y, weights, margin, objective.get("quantile", 0.5))
+    cost = reference.minimum([limit for row in limits for limit in row], objective["loss"]).cost
+    best = min(cost, reference.least_cost_of_subsets(X[:, 0], limits, objective["loss"]))
     leaves = nodes["impurity"][nodes["children_left"] == LEAF]
     assert leaves.sum() == pytest.approx(float(best), rel=1e-9, abs=1e-9)
 
@@ -123,7 +126,7 @@ def test_many_categories_are_split_alike_by_walking_and_by_descent(min_samples_l
             loss=loss, max_depth=1, min_samples_leaf=min_samples_leaf, categorical_features=[0]
         )
         tree = model.fit(X, y).tree_
-        nodes = split_by_descent((X, y, np.ones(400)), loss, 0.0, min_samples_leaf)
+        nodes = split_by_descent((X, y, np.ones(400)), 0.0, loss, min_samples_leaf=min_samples_leaf)
         assert tree.n_node_samples[1:].min() >= min_samples_leaf
         np.testing.assert_allclose(nodes["impurity"], tree.impurity, rtol=1e-9)
         assert nodes["n_node_samples"].tolist() == tree.n_node_samples.tolist()

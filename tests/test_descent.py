@@ -19,7 +19,7 @@ def run(points, kinds, weights, order, ranks, code):
     """Move limits from the right to the left in this order; per step cost, value, low, high and limits left of them."""
     n_ranks = kinds.shape[0]
     samples.put_sentinels(points, n_ranks)
-    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, np.inf)
+    loss = hinge.make_loss(code, (1.0, 1.0), 0.0, 0.0, 0.0, np.inf)
     rankset.reset(ranks, n_ranks)
     left, right = descent.make_sums(n_ranks), descent.make_sums(n_ranks)
     for i in range(n_ranks):

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from marginwood import CensoredLinearRegression, make_intervals
+from marginwood import (
+    CensoredLinearRegression,
+    DistributionalSuperLearner,
+    MaxMarginIntervalForest,
+    TransformedIntervalRegressor,
+    from_events,
+    make_intervals,
+)
+from marginwood.datasets import make_sine
 from marginwood.distributions import IntervalDistribution, impute, turnbull
 from strategies import SIDES, informative_intervals
 from test_distributions import POINTS, batches, join, steps
@@ -156,6 +164,26 @@ def test_complete_labels_lie_inside_their_intervals(y, seed):
     assert labels.shape == (3, len(y))
     for row, (low, high) in enumerate(y):
         assert holds(low, high, labels[:, row]).all()
+
+
+@pytest.mark.parametrize("name", ["forest", "times", "line of times", "mixture"])
+def test_labels_are_drawn_from_the_distributions_of_models(name):
+    X, y = make_sine(100, 2, random_state=0)
+    times = from_events(np.exp(y[:, 0].clip(-3, 3)), np.arange(100) % 3 > 0)
+    forest = MaxMarginIntervalForest(10, min_samples_leaf=15, random_state=0)
+    model, y = {
+        "forest": (forest, y),
+        "times": (TransformedIntervalRegressor(forest), times),
+        "line of times": (TransformedIntervalRegressor(CensoredLinearRegression()), times),
+        "mixture": (DistributionalSuperLearner(random_state=0), times),
+    }[name]
+    labels = impute(y, model.fit(X, y).predict_distribution(X), random_state=0)
+    assert labels.shape == (10, 100)
+    assert np.isfinite(labels).all()
+    for row, (low, high) in enumerate(y):
+        assert holds(low, high, labels[:, row]).all()
+    # Sets differ where labels were not known.
+    assert ((np.ptp(labels, axis=0) > 0) == (y[:, 0] < y[:, 1])).all()
 
 
 def test_rubin_s_rules_have_the_coverage_of_complete_labels():

@@ -22,9 +22,8 @@ def run(points, limits, weights, order, ranks, code):
     """Move limits from the right side to the left in this order; per step cost, value and moves of both sides."""
     samples.put_sentinels(points, limits.shape[0])
     reach = max(abs(points[FIRST, 0]), abs(points[-FIRST - 1, 0]))
-    loss = hinge.make_loss(
-        code, 2 * weights.sum(), 2 * weights.sum() * reach, 2 * weights.sum(), reach
-    )
+    weight = weights.sum()
+    loss = hinge.make_loss(code, (1.0, 1.0), weight, 2 * weight * reach, 2 * weight, reach)
     breakpoints = points[FIRST:-FIRST, 0].copy()
     best = samples.minimise(limits, breakpoints, points, ranks, code)
     after, _ = samples.start_from(best, limits, breakpoints, points, code, (0.0, 0.0))

@@ -14,6 +14,7 @@ from strategies import (
     informative_intervals,
     losses,
     margins,
+    objectives,
     one_sided_intervals,
     sample_weights,
     scales,
@@ -34,12 +35,12 @@ def weighted_intervals(draw, weights=sample_weights):
     return y, sample_weight
 
 
-def brute_force(y, loss, margin, sample_weight):
+def brute_force(y, margin, sample_weight, loss, quantile=0.5):
     weights = np.ones(len(y)) if sample_weight is None else sample_weight
     limits = [
         limit
         for row, weight in zip(y, weights, strict=True)
-        for limit in limits_of(*row, margin, weight)
+        for limit in limits_of(*row, margin, weight, quantile)
     ]
     return minimum(limits, loss)
 
@@ -64,65 +65,67 @@ def test_a_margin_wider_than_the_interval_is_paid_for_at_both_limits():
     assert_array_equal(hinge_loss(np.array([[0.0, 2.0]]), 1.0, margin=3.0), [8.0])
 
 
-@given(weighted_intervals(), losses, margins)
-def test_the_optimal_constant_is_that_of_the_brute_force(problem, loss, margin):
+@given(weighted_intervals(), objectives, margins)
+def test_the_optimal_constant_is_that_of_the_brute_force(problem, objective, margin):
     y, sample_weight = problem
-    expected = brute_force(y, loss, margin, sample_weight)
-    found = optimal_constant(y, loss=loss, margin=margin, sample_weight=sample_weight)
+    expected = brute_force(y, margin, sample_weight, **objective)
+    found = optimal_constant(y, **objective, margin=margin, sample_weight=sample_weight)
     assert_allclose(found.low, float(expected.low), rtol=1e-12, atol=1e-12)
     assert_allclose(found.high, float(expected.high), rtol=1e-12, atol=1e-12)
     assert_allclose(found.value, float(expected.value), rtol=1e-12, atol=1e-12)
     assert_allclose(found.cost, float(expected.cost), rtol=1e-12)
 
 
-@given(weighted_intervals(), losses, margins)
-def test_the_cost_is_the_sum_of_the_row_losses_at_the_value(problem, loss, margin):
+@given(weighted_intervals(), objectives, margins)
+def test_the_cost_is_the_sum_of_the_row_losses_at_the_value(problem, objective, margin):
     y, sample_weight = problem
-    found = optimal_constant(y, loss=loss, margin=margin, sample_weight=sample_weight)
-    row_loss = hinge_loss(y, found.value, loss=loss, margin=margin)
+    found = optimal_constant(y, **objective, margin=margin, sample_weight=sample_weight)
+    row_loss = hinge_loss(y, found.value, **objective, margin=margin)
     weights = 1.0 if sample_weight is None else sample_weight
     assert_allclose(found.cost, np.sum(row_loss * weights), rtol=1e-9, atol=1e-20)
 
 
-@given(weighted_intervals(count_weights), losses, margins)
-def test_a_weight_counts_as_that_many_rows(problem, loss, margin):
+@given(weighted_intervals(count_weights), objectives, margins)
+def test_a_weight_counts_as_that_many_rows(problem, objective, margin):
     y, sample_weight = problem
     assume(sample_weight is not None)
     repeated = optimal_constant(
-        np.repeat(y, sample_weight.astype(int), axis=0), loss=loss, margin=margin
+        np.repeat(y, sample_weight.astype(int), axis=0), **objective, margin=margin
     )
-    weighted = optimal_constant(y, loss=loss, margin=margin, sample_weight=sample_weight)
+    weighted = optimal_constant(y, **objective, margin=margin, sample_weight=sample_weight)
     assert_allclose(weighted, repeated, rtol=1e-12, atol=1e-14)
 
 
-@given(weighted_intervals(), losses, margins, shifts)
-def test_shifted_intervals_have_a_shifted_optimum_of_the_same_cost(problem, loss, margin, shift):
+@given(weighted_intervals(), objectives, margins, shifts)
+def test_shifted_intervals_have_a_shifted_optimum_of_the_same_cost(
+    problem, objective, margin, shift
+):
     y, sample_weight = problem
-    plain = optimal_constant(y, loss=loss, margin=margin, sample_weight=sample_weight)
-    shifted = optimal_constant(y + shift, loss=loss, margin=margin, sample_weight=sample_weight)
+    plain = optimal_constant(y, **objective, margin=margin, sample_weight=sample_weight)
+    shifted = optimal_constant(y + shift, **objective, margin=margin, sample_weight=sample_weight)
     assert_allclose(shifted[:3], np.array(plain[:3]) + shift, rtol=1e-15, atol=1e-12)
     assert_allclose(shifted.cost, plain.cost, rtol=1e-12, atol=1e-12 if shift == 0.1 else 0)
 
 
-@given(weighted_intervals(), losses, margins, scales)
-def test_scaled_intervals_have_a_scaled_optimum(problem, loss, margin, scale):
+@given(weighted_intervals(), objectives, margins, scales)
+def test_scaled_intervals_have_a_scaled_optimum(problem, objective, margin, scale):
     y, sample_weight = problem
-    plain = optimal_constant(y, loss=loss, margin=margin, sample_weight=sample_weight)
+    plain = optimal_constant(y, **objective, margin=margin, sample_weight=sample_weight)
     scaled = optimal_constant(
-        y * scale, loss=loss, margin=margin * scale, sample_weight=sample_weight
+        y * scale, **objective, margin=margin * scale, sample_weight=sample_weight
     )
     smallest = np.finfo(float).smallest_subnormal
     assert_allclose(
         scaled[:3], np.array(plain[:3]) * scale, rtol=1e-12, atol=max(1e-13 * scale, 2 * smallest)
     )
-    power = 1 if loss == "linear_hinge" else 2
+    power = 1 if objective["loss"] == "linear_hinge" else 2
     tiny = 1e-13 * scale**power + 1e2 * smallest
     assert_allclose(scaled.cost, plain.cost * scale**power, rtol=1e-12, atol=tiny)
 
 
-@given(one_sided_intervals(), losses, margins)
-def test_one_sided_rows_are_satisfied_at_the_finite_end(y, loss, margin):
-    found = optimal_constant(y, loss=loss, margin=margin)
+@given(one_sided_intervals(), objectives, margins)
+def test_one_sided_rows_are_satisfied_at_the_finite_end(y, objective, margin):
+    found = optimal_constant(y, **objective, margin=margin)
     end = y[:, 0].max() + margin if np.isfinite(y[0, 0]) else y[:, 1].min() - margin
     assert found.value == end
     assert sorted(found[1:3]) == sorted([end, INF if np.isfinite(y[0, 0]) else -INF])

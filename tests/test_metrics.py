@@ -1,9 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
+from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared_error, r2_score
 
 from marginwood import make_intervals
 from marginwood.losses import optimal_constant
@@ -13,6 +15,7 @@ from marginwood.metrics import (
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 from strategies import count_weights, intervals, losses, margins, sided_intervals
 
@@ -23,6 +26,8 @@ METRICS = [
     interval_accuracy,
     interval_hinge_loss,
     interval_d2_score,
+    partial(interval_pinball_loss, quantile=0.9),
+    partial(interval_d2_score, quantile=0.1),
 ]
 Y = np.array([[1.0, 2.0], [-INF, 3.0], [4.0, INF], [5.0, 5.0], [-INF, INF]])
 PREDICTION = np.array([4.0, 3.0, 1.0, 5.0, -9.0])
@@ -39,6 +44,8 @@ def test_errors_are_distances_to_the_interval():
     assert interval_mean_squared_error(Y, PREDICTION) == (4 + 9) / 5
     assert interval_mean_absolute_error(Y, PREDICTION) == (2 + 3) / 5
     assert interval_accuracy(Y, PREDICTION) == 3 / 5
+    assert interval_pinball_loss(Y, PREDICTION) == (2 + 3) / 10
+    assert interval_pinball_loss(Y, PREDICTION, quantile=0.75) == (0.25 * 2 + 0.75 * 3) / 5
 
 
 @given(sided_intervals(), st.data())
@@ -107,6 +114,10 @@ def test_a_weight_counts_as_that_many_rows(metric, problem):
         (interval_mean_squared_error, mean_squared_error),
         (interval_mean_absolute_error, mean_absolute_error),
         (interval_d2_score, r2_score),
+        (
+            partial(interval_pinball_loss, quantile=0.9),
+            partial(mean_pinball_loss, alpha=0.9),
+        ),
     ],
 )
 @pytest.mark.parametrize("weighted", [False, True])
@@ -118,6 +129,19 @@ def test_uncensored_targets_are_scored_as_usual(metric, usual, weighted, shift):
     sample_weight = rng.random(50) if weighted else None
     expected = usual(y, prediction, sample_weight=sample_weight)
     assert_allclose(metric(y, prediction, sample_weight=sample_weight), expected, rtol=1e-9)
+
+
+@given(scored_predictions(), st.sampled_from([0.1, 0.5, 0.9]))
+def test_the_d2_of_a_quantile_is_the_share_of_the_pinball_loss_that_is_saved(problem, quantile):
+    y, prediction, weight = problem
+    assume(np.isfinite(y if weight is None else y[weight > 0]).any())
+    rules = {"loss": "linear_hinge", "quantile": quantile}
+    best = optimal_constant(y, **rules, sample_weight=weight)
+    assume(best.cost > 0)
+    total = len(y) if weight is None else weight.sum()
+    own = 2 * interval_pinball_loss(y, prediction, quantile=quantile, sample_weight=weight)
+    found = interval_d2_score(y, prediction, quantile=quantile, sample_weight=weight)
+    assert_allclose(found, 1 - own / (best.cost / total), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

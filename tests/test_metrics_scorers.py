@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import marginwood
+from marginwood import IntervalDummyRegressor, TransformedIntervalRegressor
 from marginwood.datasets import make_sine
 from marginwood.distributions import IntervalDistribution
 from marginwood.losses import hinge_loss
@@ -30,8 +31,9 @@ from marginwood.metrics import (
     interval_log_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
-from marginwood.metrics._scorers import AverageLoss, average_loss_of
+from marginwood.metrics._scorers import AverageLoss, average_loss_of, quantile_of
 
 INF = np.inf
 OF_DISTRIBUTIONS = [
@@ -53,13 +55,15 @@ AVERAGES = {
     ),
     "interval_accuracy": (interval_accuracy, 1, AverageLoss(1.0, "miss")),
 }
+PINBALL = make_scorer(interval_pinball_loss, greater_is_better=False, quantile=0.9)
 
 
 class FirstFeature(RegressorMixin, BaseEstimator):
-    """Predicts `slope` times the first feature, whatever the target is."""
+    """Predicts `slope` times the first feature, whatever the target is, as if it were a quantile."""
 
-    def __init__(self, slope=1.0):
+    def __init__(self, slope=1.0, quantile=0.9):
         self.slope = slope
+        self.quantile = quantile
 
     def fit(self, _X, _y):
         self.fitted_ = True
@@ -122,7 +126,7 @@ def test_an_average_is_recognised_by_what_it_computes(name):
 @pytest.mark.parametrize("name", AVERAGES)
 def test_a_recognised_score_is_its_best_minus_the_mean_of_its_loss(name, problem):
     X, y = problem
-    best, row_loss = average_loss_of(SCORERS[name])
+    best, row_loss, _ = average_loss_of(SCORERS[name])
     model = FirstFeature(slope=-3.0).fit(X, y)
     distance = hinge_loss(y, model.predict(X), loss="linear_hinge")
     losses = {"squared_distance": distance**2, "distance": distance, "miss": distance > 0}[row_loss]
@@ -130,6 +134,39 @@ def test_a_recognised_score_is_its_best_minus_the_mean_of_its_loss(name, problem
     assert losses.sum() > 0
     expected = best - np.average(losses, weights=weight)
     assert_allclose(SCORERS[name](model, X, y, sample_weight=weight), expected)
+
+
+def test_a_pinball_loss_is_recognised_as_an_average_with_two_prices(problem):
+    X, y = problem
+    for scorer in (PINBALL, pickle.loads(pickle.dumps(PINBALL))):
+        assert average_loss_of(scorer) == AverageLoss(0.0, "distance", (0.9, pytest.approx(0.1)))
+    for slope in (-3.0, 3.0):
+        prediction = X[:, 0] * slope
+        below, above = np.maximum(y[:, 0] - prediction, 0), np.maximum(prediction - y[:, 1], 0)
+        expected = -np.mean(0.9 * below + 0.1 * above)
+        assert_allclose(PINBALL(FirstFeature(slope).fit(X, y), X, y), expected)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_the_pinball_scorer_asks_the_model_which_quantile_it_predicts(quantile, problem):
+    X, y = problem
+    model = FirstFeature(-3.0, quantile).fit(X, y)
+    scorer = get_scorer("neg_interval_pinball_loss")
+    expected = -interval_pinball_loss(y, model.predict(X), quantile=quantile)
+    assert scorer(model, X, y) == expected
+    assert scorer(make_pipeline("passthrough", model), X, y) == expected
+    search = GridSearchCV(model, {"slope": [-3.0]}, scoring=scorer, cv=2).fit(X, y)
+    assert scorer(search, X, y) == expected
+    assert quantile_of(TransformedIntervalRegressor(model, func="log")) == quantile
+    assert average_loss_of(scorer) is None  # of no model
+
+
+def test_the_pinball_scorer_refuses_a_model_without_a_quantile(problem):
+    X, y = problem
+    with pytest.raises(
+        TypeError, match=r"expected one with a quantile, got IntervalDummyRegressor"
+    ):
+        get_scorer("neg_interval_pinball_loss")(IntervalDummyRegressor().fit(X, y), X, y)
 
 
 def _mean_squared_error(y_true, y_pred, *, sample_weight=None):
@@ -156,6 +193,9 @@ class _Wrapper:
         make_scorer(interval_accuracy, greater_is_better=False),
         make_scorer(interval_hinge_loss, greater_is_better=False, margin=1.0),
         make_scorer(interval_mean_absolute_error, greater_is_better=False, sample_weight=None),
+        make_scorer(interval_pinball_loss, greater_is_better=False),
+        make_scorer(interval_pinball_loss, quantile=0.9),
+        make_scorer(interval_pinball_loss, greater_is_better=False, quantile=0.9, x=1),
         make_scorer(
             interval_mean_squared_error,
             greater_is_better=False,
@@ -281,6 +321,9 @@ def test_every_search_takes_scorers_by_name(search, name):
     search = clone(search).set_params(scoring=name)
     if name in OF_DISTRIBUTIONS and not hasattr(search, "predict_distribution"):
         with pytest.raises(TypeError, match="expected one with a method predict_distribution"):
+            search.fit(features, intervals)
+    elif "pinball" in name and "MaxMargin" not in type(search.estimator).__name__:
+        with pytest.raises(TypeError, match="expected one with a quantile"):
             search.fit(features, intervals)
     else:
         assert np.isfinite(search.fit(features, intervals).best_score_)

@@ -1,6 +1,7 @@
 """Pruning against the definition: collapse the weakest links, again and again, in exact arithmetic."""
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from marginwood.metrics import (
     interval_accuracy,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 
 
@@ -203,14 +205,15 @@ def test_alphas_do_not_depend_on_the_size_of_the_data():
 
 
 @pytest.mark.parametrize(
-    ("kind", "metric"),
+    ("kind", "prices", "metric"),
     [
-        (SQUARED_DISTANCE, interval_mean_squared_error),
-        (DISTANCE, interval_mean_absolute_error),
-        (MISS, lambda *args, **kwargs: 1 - interval_accuracy(*args, **kwargs)),
+        (SQUARED_DISTANCE, (1.0, 1.0), interval_mean_squared_error),
+        (DISTANCE, (1.0, 1.0), interval_mean_absolute_error),
+        (DISTANCE, (0.9, 0.1), partial(interval_pinball_loss, quantile=0.9)),
+        (MISS, (1.0, 1.0), lambda *args, **kwargs: 1 - interval_accuracy(*args, **kwargs)),
     ],
 )
-def test_one_walk_gives_the_loss_of_every_subtree(kind, metric):
+def test_one_walk_gives_the_loss_of_every_subtree(kind, prices, metric):
     X, y = make_sine(150, 3, random_state=1)
     X[::7, 0] = np.nan
     weight = np.random.default_rng(0).uniform(0.1, 3, size=75)
@@ -218,7 +221,7 @@ def test_one_walk_gives_the_loss_of_every_subtree(kind, metric):
     path = pruning_path(nodes)
     assert len(path.alphas) > 10
     losses = path_losses(
-        nodes, None, path.leaf_from, len(path.alphas), X[75:], y[75:], weight, kind
+        nodes, None, path.leaf_from, len(path.alphas), X[75:], y[75:], weight, kind, prices
     )
     for alpha, loss in zip(path.alphas, losses, strict=True):
         pruned = MaxMarginIntervalTree(margin=0.3, ccp_alpha=alpha).fit(X[:75], y[:75])

@@ -16,8 +16,8 @@ from strategies import (
     count_weights,
     crossing_order,
     intervals,
-    losses,
     margins,
+    objectives,
     one_sided_intervals,
     scales,
     shifts,
@@ -46,57 +46,60 @@ def rounding_of(y, margin, loss, weights=None):
     return value_error, total * power * distance ** (power - 1) * value_error
 
 
-def assert_is_oracle(y, margin, loss, weights=None):
+def assert_is_oracle(y, margin, objective, weights=None):
     """Costs equal the oracle's, values are the middle of the oracle's set of minimisers."""
-    result = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss=loss, sample_weight=weights)
-    minima = prefix_minima(y[:, 0], y[:, 1], margin, loss, weights)
-    value_error, cost_error = rounding_of(y, margin, loss, weights)
+    result = optimal_costs(y[:, 0], y[:, 1], margin=margin, **objective, sample_weight=weights)
+    minima = prefix_minima(y[:, 0], y[:, 1], margin, **objective, sample_weight=weights)
+    value_error, cost_error = rounding_of(y, margin, objective["loss"], weights)
     np.testing.assert_allclose(
         result.costs, [float(m.cost) for m in minima], rtol=1e-10, atol=cost_error
     )
     np.testing.assert_allclose(
         result.values, [float(m.value) for m in minima], rtol=0, atol=value_error
     )
-    costs, values = by_descent(y, margin, loss, weights)
+    costs, values = by_descent(y, margin, weights, **objective)
     np.testing.assert_allclose(costs, [float(m.cost) for m in minima], rtol=1e-10, atol=cost_error)
     np.testing.assert_allclose(values, [float(m.value) for m in minima], rtol=0, atol=value_error)
 
 
-def by_descent(y, margin, loss, weights):
+def by_descent(y, margin, weights, loss, quantile=0.5):
     """Costs and values in the way that is the last resort."""
     weights = np.ones(len(y)) if weights is None else weights
     present = np.where((weights > 0)[:, np.newaxis], y, [-inf, inf])
-    return solve_by_descent(Problem(None, present, weights, loss, margin, 0, 0, 0.0))[:2]
+    return solve_by_descent(Problem(None, present, weights, loss, quantile, margin, 0, 0, 0.0))[:2]
 
 
-@given(intervals(), margins, losses)
-def test_every_prefix_has_the_least_cost_and_the_middle_minimiser(y, margin, loss):
-    assert_is_oracle(y, margin, loss)
+@given(intervals(), margins, objectives)
+def test_every_prefix_has_the_least_cost_and_the_middle_minimiser(y, margin, objective):
+    assert_is_oracle(y, margin, objective)
 
 
-@given(st.data(), intervals(), margins, losses)
-def test_whole_weights_count_like_repeated_rows(data, y, margin, loss):
-    assert_is_oracle(y, margin, loss, data.draw(count_weights(len(y))))
+@given(st.data(), intervals(), margins, objectives)
+def test_whole_weights_count_like_repeated_rows(data, y, margin, objective):
+    assert_is_oracle(y, margin, objective, data.draw(count_weights(len(y))))
 
 
-@given(st.data(), intervals(), margins, losses)
-def test_weights_of_several_magnitudes_reach_the_least_cost(data, y, margin, loss):
+@given(st.data(), intervals(), margins, objectives)
+def test_weights_of_several_magnitudes_reach_the_least_cost(data, y, margin, objective):
     # Rounded sums of such weights can make a linear slope of zero or miss one, so any value of
     # least cost is right.
     weights = data.draw(spread_weights(len(y)))
-    result = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss=loss, sample_weight=weights)
-    _, cost_error = rounding_of(y, margin, loss, weights)
+    result = optimal_costs(y[:, 0], y[:, 1], margin=margin, **objective, sample_weight=weights)
+    _, cost_error = rounding_of(y, margin, objective["loss"], weights)
     limits = []
     for row, (lower, upper) in enumerate(y):
-        limits += limits_of(lower, upper, margin, weights[row])
+        limits += limits_of(lower, upper, margin, weights[row], objective.get("quantile", 0.5))
         if not limits:
             assert result.costs[row] == 0
             assert np.isnan(result.values[row])
             continue
-        found = minimum(limits, loss)
+        found = minimum(limits, objective["loss"])
         assert result.costs[row] == pytest.approx(float(found.cost), rel=1e-10, abs=cost_error)
-        assert float(cost_at(exact(result.values[row]), limits, loss) - found.cost) <= cost_error
-        if loss == "squared_hinge":
+        assert (
+            float(cost_at(exact(result.values[row]), limits, objective["loss"]) - found.cost)
+            <= cost_error
+        )
+        if objective["loss"] == "squared_hinge":
             assert result.values[row] == pytest.approx(float(found.value), abs=1e-9)
 
 
@@ -117,9 +120,11 @@ def test_light_rows_decide_between_heavy_ones_that_do_not_care(light, n_heavy):
     assert found.values[1:].tolist() == [1000000.5] * (n_heavy + 1)
 
 
-@given(one_sided_intervals(), margins, losses)
-def test_limits_of_one_kind_cost_nothing_and_are_predicted_by_their_finite_end(y, margin, loss):
-    costs, values, _ = optimal_costs(y[:, 0], y[:, 1], margin=margin, loss=loss)
+@given(one_sided_intervals(), margins, objectives)
+def test_limits_of_one_kind_cost_nothing_and_are_predicted_by_their_finite_end(
+    y, margin, objective
+):
+    costs, values, _ = optimal_costs(y[:, 0], y[:, 1], margin=margin, **objective)
     running = (
         np.minimum.accumulate(y[:, 1]) - margin
         if np.isinf(y[0, 0])
@@ -129,14 +134,14 @@ def test_limits_of_one_kind_cost_nothing_and_are_predicted_by_their_finite_end(y
     np.testing.assert_array_equal(values, running)
 
 
-@given(intervals(), st.sampled_from([0.0, 0.5, 100.0]), losses, shifts)
-def test_a_shift_of_all_limits_changes_no_cost(y, margin, loss, shift):
-    assert_is_oracle(y + shift, margin, loss)
+@given(intervals(), st.sampled_from([0.0, 0.5, 100.0]), objectives, shifts)
+def test_a_shift_of_all_limits_changes_no_cost(y, margin, objective, shift):
+    assert_is_oracle(y + shift, margin, objective)
 
 
-@given(intervals(), st.sampled_from([0.0, 0.5, 100.0]), losses, scales)
-def test_tiny_and_huge_limits_are_priced_exactly(y, margin, loss, scale):
-    assert_is_oracle(y * scale, margin * scale, loss)
+@given(intervals(), st.sampled_from([0.0, 0.5, 100.0]), objectives, scales)
+def test_tiny_and_huge_limits_are_priced_exactly(y, margin, objective, scale):
+    assert_is_oracle(y * scale, margin * scale, objective)
 
 
 @pytest.mark.filterwarnings(

@@ -18,9 +18,9 @@ from strategies import (
     TreeProblem,
     count_weights,
     crossing_order,
-    losses,
     margins,
     no_weights,
+    objectives,
     scales,
     stopping_rules,
     tree_problems,
@@ -92,13 +92,13 @@ def assert_fits_literally(problem, **options):
     )
 
 
-def tree_by_descent(problem, loss, margin, **rules):
+def tree_by_descent(problem, loss, margin, quantile=0.5, **rules):
     """The tree that is grown if every split is priced by descent."""
     X, y, weights = problem
     kept = np.ones(len(y), bool) if weights is None else weights > 0
     X, y, weights = X[kept], y[kept], np.ones(len(y)) if weights is None else weights[kept]
     options = Rules(**rules).options(*X.shape, weights.sum())
-    limits = Target(y).at(margin)
+    limits = Target(y).at(margin, quantile)
     nodes = grow_tree(
         X,
         sort_features(X),
@@ -112,38 +112,40 @@ def tree_by_descent(problem, loss, margin, **rules):
     return IntervalTree(nodes, np.isnan(X.max(axis=0)))
 
 
-@given(tree_problems(weights=no_weights), losses, margins)
-def test_an_unweighted_tree_is_the_literal_tree(problem, loss, margin):
-    assert_fits_literally(problem, loss=loss, margin=margin)
+@given(tree_problems(weights=no_weights), objectives, margins)
+def test_an_unweighted_tree_is_the_literal_tree(problem, objective, margin):
+    assert_fits_literally(problem, margin=margin, **objective)
 
 
-@given(tree_problems(weights=count_weights), losses, margins)
-def test_a_tree_with_whole_weights_is_the_literal_tree(problem, loss, margin):
-    assert_fits_literally(problem, loss=loss, margin=margin)
+@given(tree_problems(weights=count_weights), objectives, margins)
+def test_a_tree_with_whole_weights_is_the_literal_tree(problem, objective, margin):
+    assert_fits_literally(problem, margin=margin, **objective)
 
 
-@given(tree_problems(), losses, margins, stopping_rules())
-def test_a_tree_that_is_stopped_is_the_literal_tree(problem, loss, margin, rules):
-    assert_fits_literally(problem, loss=loss, margin=margin, **rules)
+@given(tree_problems(), objectives, margins, stopping_rules())
+def test_a_tree_that_is_stopped_is_the_literal_tree(problem, objective, margin, rules):
+    assert_fits_literally(problem, margin=margin, **objective, **rules)
 
 
-@given(tree_problems(), losses, margins, stopping_rules())
-def test_a_tree_that_is_grown_by_descent_is_the_literal_tree(problem, loss, margin, rules):
-    root = literal_tree(problem, loss=loss, margin=margin, **rules)
+@given(tree_problems(), objectives, margins, stopping_rules())
+def test_a_tree_that_is_grown_by_descent_is_the_literal_tree(problem, objective, margin, rules):
+    root = literal_tree(problem, margin=margin, **objective, **rules)
     size = np.abs(problem.y[np.isfinite(problem.y)]).max() + margin
-    power = 1 if loss == "linear_hinge" else 2
-    assert_same_tree(root, tree_by_descent(problem, loss, margin, **rules), size, power)
+    power = 1 if objective["loss"] == "linear_hinge" else 2
+    assert_same_tree(
+        root, tree_by_descent(problem, margin=margin, **objective, **rules), size, power
+    )
 
 
-@given(tree_problems(weights=count_weights), losses, st.sampled_from([0.0, 0.5]), scales)
-def test_a_tree_on_tiny_or_huge_targets_is_the_literal_tree(problem, loss, margin, scale):
+@given(tree_problems(weights=count_weights), objectives, st.sampled_from([0.0, 0.5]), scales)
+def test_a_tree_on_tiny_or_huge_targets_is_the_literal_tree(problem, objective, margin, scale):
     # A power of two keeps the grid exact, so ties stay ties.
     scale = 2.0 ** np.round(np.log2(scale))
     X, y, sample_weight = problem
-    if loss == "squared_hinge" and scale < 1e-200:
+    if objective["loss"] == "squared_hinge" and scale < 1e-200:
         reject()  # every cost underflows to zero
     assert_fits_literally(
-        TreeProblem(X, y * scale, sample_weight), loss=loss, margin=margin * scale
+        TreeProblem(X, y * scale, sample_weight), margin=margin * scale, **objective
     )
 
 

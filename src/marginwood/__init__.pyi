@@ -48,6 +48,7 @@ from .metrics import (
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 
 __version__: str
@@ -87,6 +88,7 @@ __all__ = [
     "interval_hinge_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "interval_pinball_loss",
     "intervals",
     "load",
     "losses",

@@ -25,6 +25,7 @@ from marginwood.intervals import (
     check_sample_weight,
 )
 from marginwood.metrics import interval_d2_score
+from marginwood.metrics._scorers import quantile_of
 
 __all__ = ["IntervalRegressorMixin"]
 
@@ -53,6 +54,8 @@ class IntervalRegressorMixin(RegressorMixin):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the interval D2 of the predictions; for un-censored targets it is R2.
 
+        Predictions of another quantile than the median are scored by their pinball loss.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -65,9 +68,19 @@ class IntervalRegressorMixin(RegressorMixin):
         Returns
         -------
         float
-            1 - (interval MSE of the predictions) / (interval MSE of the best constant).
+            1 - (interval MSE of the predictions) / (interval MSE of the best constant), or the same
+            with pinball losses.
         """
-        return interval_d2_score(y, self.predict(X), sample_weight=sample_weight)
+        return own_d2(self, y, self.predict(X), sample_weight)
+
+
+def own_d2(
+    estimator: Any, y: Any, prediction: FloatArray, sample_weight: FloatArray | None
+) -> float:
+    """The D2 of an estimator's predictions: by squared errors, or by the pinball loss of a quantile but the median."""
+    quantile = quantile_of(estimator)
+    quantile = None if quantile == 0.5 else quantile
+    return interval_d2_score(y, prediction, quantile=quantile, sample_weight=sample_weight)
 
 
 def all_or_nothing(fit: Method) -> Method:

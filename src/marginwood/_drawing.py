@@ -153,10 +153,10 @@ def name_value(value: float, low: float, high: float, number: Callable[[float], 
     return f"{texts[0]} (its rows alone: {alone})"
 
 
-def describe_leaf(node: Any, number: Callable[[float], str]) -> list[str]:
-    """Value, samples, cost."""
+def describe_leaf(node: Any, number: Callable[[float], str], name: str) -> list[str]:
+    """Value, by its name, samples, cost."""
     return [
-        f"value: {describe_value(node, number)}",
+        f"{name}: {describe_value(node, number)}",
         f"samples: {node['n_node_samples']}",
         f"cost: {number(node['impurity'])}",
     ]

@@ -21,6 +21,7 @@ from marginwood._trees.table import IntervalTree
 from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.conformal._members import find_scale
 from marginwood.intervals import FloatArray, IntArray
+from marginwood.metrics._scorers import quantile_of
 
 __all__ = [
     "Ensemble",
@@ -155,6 +156,16 @@ class Fitted(NamedTuple):
             return None  # a model that comes before the trees is not made of them
         trees = [member.tree_ for member in self.estimator.estimators_]
         return Ensemble(trees, self.estimator.aggregation, first)
+
+    @property
+    def quantile(self) -> float | None:
+        """The quantile that it predicts, if that is not the median of an L1 loss; None otherwise."""
+        quantile = quantile_of(self.estimator)
+        return None if quantile == 0.5 else quantile
+
+    def value_name(self, otherwise: str) -> str:
+        """What its predictions are called: the quantile, if they are one, or another word."""
+        return otherwise if self.quantile is None else f"quantile {self.quantile:g}"
 
     @property
     def is_of_logarithm(self) -> bool:

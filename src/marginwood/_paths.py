@@ -17,7 +17,7 @@ import numpy as np
 from marginwood._base import Rows, check_features
 from marginwood._support.checks import check_model
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import hinge_loss
+from marginwood.losses import distances
 from marginwood.metrics._points import mean_hinge_loss
 from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
@@ -160,9 +160,11 @@ def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> f
         return average.best - mean_hinge_loss(
             test.intervals, prediction, test.weight, "squared_hinge"
         )
-    losses = hinge_loss(test.intervals, prediction, loss="linear_hinge")
+    below, above = distances(test.intervals, prediction)
     if average.row_loss == "miss":
-        losses = (losses > 0).astype(np.float64)
+        losses = (below + above > 0).astype(np.float64)
+    else:
+        losses = average.prices[0] * below + average.prices[1] * above
     return float(average.best - np.average(losses, weights=test.weight))
 
 

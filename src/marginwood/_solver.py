@@ -37,6 +37,7 @@ def optimal_costs(
     *,
     margin: float = 0.0,
     loss: Loss = "linear_hinge",
+    quantile: float = 0.5,
     sample_weight: Any = None,
 ) -> OptimalCosts:
     """Minimise the cost of a constant prediction for every prefix of a list of intervals.
@@ -53,6 +54,10 @@ def optimal_costs(
         margin.
     loss : {"linear_hinge", "squared_hinge"}, default="linear_hinge"
         The price of a prediction outside that range: its distance, or its squared distance.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     sample_weight : array-like of shape (n,), default=None
         Weights; all 1 if not given. Intervals of weight 0 count as absent.
 
@@ -62,7 +67,7 @@ def optimal_costs(
         Named tuple ``(costs, values, moves)`` of arrays of shape (n,). A value is the middle of the
         set of minimisers, or its finite end, and NaN where no interval of the prefix has a finite
         end. `moves` counts the breakpoints that the minimum stepped over when the interval was
-        added; for the linear hinge with equal weights it is at most one per limit, the paper's
+        added; for the linear hinge with equal weights and prices it is at most one per limit, the paper's
         Theorem 2.
 
     Notes
@@ -83,7 +88,7 @@ def optimal_costs(
     >>> result.values.tolist()
     [0.5, 1.5, 2.5]
     """
-    check_loss(loss, margin)
+    check_loss(loss, margin, quantile)
     lower, upper = np.asarray(lower), np.asarray(upper)
     if lower.ndim != 1 or lower.shape != upper.shape:
         raise ValueError(
@@ -96,7 +101,8 @@ def optimal_costs(
         intervals[weights == 0] = -np.inf, np.inf
     weights, weight_unit = scaled(weights)
 
-    limits = Target(intervals).at(float(margin))
+    limits = Target(intervals).at(float(margin), quantile)
+    prices = limits.prices[:2]
     n_samples = len(intervals)
     n_limits = len(limits.in_order)
     ranks_of = np.empty((n_samples, 2), dtype=np.int32)  # on huge pages, which np.zeros are not
@@ -105,16 +111,18 @@ def optimal_costs(
     ranks = make_rank_set(n_limits)
     code = LOSS_CODES[loss]
     centre = centre_of(limits.in_order, limits.breakpoints)
-    prefixes.rank_all(limits.in_order, limits.breakpoints, centre, weights, ranks_of, points)
+    of_limits = limits.in_order, limits.breakpoints, centre, weights
+    prefixes.rank_all(*of_limits, ranks_of, points, code, prices)
 
     found = prefixes.Results(
         np.empty(n_samples), np.empty(n_samples), np.empty(n_samples, dtype=np.int64)
     )
-    exact = sample_weight is None or prefixes.adds_exactly(weights)
-    if not prefixes.solve_by_walking(
-        ranks_of, points, limits.breakpoints, weights, exact, ranks, code, centre, found
-    ):
+    is_plain = sample_weight is None and limits.prices.lower.is_integer()
+    exact = is_plain or prefixes.adds_exactly(np.multiply.outer(prices, weights))
+    of_rows = ranks_of, points, limits.breakpoints, weights
+    if not prefixes.solve_by_walking(*of_rows, exact, ranks, code, prices, centre, found):
         points[FIRST : FIRST + n_limits, 0] = limits.breakpoints
-        prefixes.solve_by_descent(ranks_of, points, weights, ranks, code, found)
-    costs = in_units(found.costs, weight_unit, limits.exponent, POWERS[loss])
+        prefixes.solve_by_descent(ranks_of, points, weights, ranks, code, prices, found)
+    units = weight_unit, limits.prices.unit, limits.exponent, POWERS[loss]
+    costs = in_units(found.costs, *units)
     return OptimalCosts(costs, times_power_of_two(found.values, limits.exponent), found.moves)

@@ -34,6 +34,9 @@ LOSSES: tuple[Loss, ...] = ("linear_hinge", "squared_hinge")
 # Two numbers that are 0 or larger differ by more than 1e-147, which has a square.
 TINY = 1e-130
 
+# A leaf would need a million rows to know more extreme ones.
+LEAST_QUANTILE = 1e-6
+
 
 class OptimalConstant(NamedTuple):
     """The best constant prediction: `value` of [`low`, `high`], where the cost is least."""
@@ -44,10 +47,24 @@ class OptimalConstant(NamedTuple):
     cost: float
 
 
-def check_loss(loss: Loss, margin: float) -> None:
-    """Raise unless `loss` is one of the two and `margin` a finite number that is not negative."""
+def check_loss(loss: Loss, margin: float, quantile: float = 0.5) -> None:
+    """Raise unless `loss` is one of the two, `margin` finite and not negative, and the loss has the quantile."""
     check_choice("loss", loss, LOSSES)
     check_margin("margin", margin)
+    check_quantile(quantile)
+    if quantile != 0.5 and loss != "linear_hinge":
+        raise ValueError(
+            f'quantile: expected 0.5 with loss="{loss}", got {quantile!r}: squared distances of unequal price '
+            'give an expectile, which is no quantile. Set loss="linear_hinge".'
+        )
+
+
+def check_quantile(quantile: Any) -> None:
+    """Raise unless a quantile lies between 0 and 1, and not so near to one of them that rows of one kind vanish."""
+    expected = f"a number from {LEAST_QUANTILE:g} to {1 - LEAST_QUANTILE:g}"
+    check_number(
+        "quantile", quantile, expected, lambda share: LEAST_QUANTILE <= share <= 1 - LEAST_QUANTILE
+    )
 
 
 def check_margin(name: str, margin: Any) -> None:
@@ -111,12 +128,22 @@ def breakpoints(intervals: FloatArray, margin: float = 0.0) -> FloatArray:
     return starts
 
 
+def distances(
+    intervals: FloatArray, prediction: FloatArray | float
+) -> tuple[FloatArray, FloatArray]:
+    """How far each interval lies above a prediction, and how far below; 0 where it does not."""
+    below = np.maximum(intervals[:, 0] - prediction, 0.0)
+    above = np.maximum(prediction - intervals[:, 1], 0.0)
+    return below, above
+
+
 def hinge_loss(
     intervals: FloatArray,
     prediction: FloatArray | float,
     *,
     loss: Loss = "squared_hinge",
     margin: float = 0.0,
+    quantile: float = 0.5,
 ) -> FloatArray:
     """Return the hinge loss of each row.
 
@@ -131,6 +158,10 @@ def hinge_loss(
     margin : float, default=0.0
         How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
         margin.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
 
     Returns
     -------
@@ -144,11 +175,12 @@ def hinge_loss(
     >>> hinge_loss(np.array([[1.0, 4.0], [-np.inf, 2.0]]), 5.0)
     array([1., 9.])
     """
-    check_loss(loss, margin)
-    start = breakpoints(intervals, margin)
-    below = np.maximum(start[:, 0] - prediction, 0.0)
-    above = np.maximum(prediction - start[:, 1], 0.0)
-    total = below + above if loss == "linear_hinge" else below**2 + above**2
+    check_loss(loss, margin, quantile)
+    below, above = distances(breakpoints(intervals, margin), prediction)
+    if loss == "linear_hinge":
+        total = 2 * quantile * below + 2 * (1 - quantile) * above
+    else:
+        total = below**2 + above**2
     return np.asarray(total, np.float64)
 
 
@@ -157,6 +189,7 @@ def optimal_constant(
     *,
     loss: Loss = "squared_hinge",
     margin: float = 0.0,
+    quantile: float = 0.5,
     sample_weight: Any = None,
 ) -> OptimalConstant:
     """Find the constant prediction with the least total hinge loss, exactly.
@@ -170,6 +203,10 @@ def optimal_constant(
     margin : float, default=0.0
         How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
         margin.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows; those below 1e-300 of the largest count as 0.
 
@@ -195,11 +232,13 @@ def optimal_constant(
     OptimalConstant(value=1.5, low=1.0, high=2.0, cost=0.0)
     >>> optimal_constant([1.0, 2.0, 6.0], loss="linear_hinge")
     OptimalConstant(value=2.0, low=2.0, high=2.0, cost=5.0)
+    >>> optimal_constant(range(10), loss="linear_hinge", quantile=0.9).value
+    8.5
     """
-    check_loss(loss, margin)
+    check_loss(loss, margin, quantile)
     intervals = check_intervals(intervals, name="intervals")
     weight = check_sample_weight(sample_weight, len(intervals))
-    best = best_constant(*_sorted_limits(intervals, margin, weight), loss)
+    best = best_constant(*_sorted_limits(intervals, margin, weight, quantile), loss)
     return OptimalConstant(best.value, best.low, best.high, best.cost)
 
 
@@ -216,11 +255,11 @@ def refuse_vanishing_squares(
 
 
 def _sorted_limits(
-    intervals: FloatArray, margin: float, weight: FloatArray | None
+    intervals: FloatArray, margin: float, weight: FloatArray | None, quantile: float = 0.5
 ) -> tuple[Limits, FloatArray]:
     """The limits of the informative rows, and the weights of these rows."""
     weight = np.ones(len(intervals)) if weight is None else weight
     informative = (weight > 0) & np.isfinite(intervals).any(axis=1)
     if not informative.any():
         raise ValueError("intervals: no row of positive weight has a finite limit.")
-    return Target(intervals[informative]).at(float(margin)), weight[informative]
+    return Target(intervals[informative]).at(float(margin), quantile), weight[informative]

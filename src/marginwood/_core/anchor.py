@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginwood._core.hinge import LOWER
+from marginwood._core.hinge import LOWER, UPPER, priced
 from marginwood._core.jit import borrow, inner, kernel
 from marginwood._core.monotone import child_bounds
 from marginwood._core.nodes import LEAF
@@ -19,8 +19,12 @@ from marginwood._core.subsets import borrow_subsets, goes_left
 
 
 class AnchorRoom(NamedTuple):
-    """Room for the limits of a node and the two of its anchor; `limits` and `breakpoints` also serve to part them."""
+    """Room for the limits of a node and the two of its anchor; `limits` and `breakpoints` also serve to part them.
 
+    Lower and upper limits weigh their row, or the anchor, times one of `prices`.
+    """
+
+    prices: Any
     limits: Any
     breakpoints: Any
     points: Any
@@ -40,7 +44,7 @@ def _first_above(breakpoints, start, stop, value):
 
 
 @inner
-def _nearest_minimiser(limits, breakpoints, stretch, weights, value, anchor, room, code):
+def _nearest_minimiser(limits, breakpoints, stretch, weights, value, room, code):
     """Of the values that cost least with the anchor counted in, the one nearest to the parent's value."""
     limits = borrow(limits)
     breakpoints = borrow(breakpoints)
@@ -48,17 +52,22 @@ def _nearest_minimiser(limits, breakpoints, stretch, weights, value, anchor, roo
     own = borrow(room.breakpoints)
     points = borrow(room.points)
     start, stop = stretch
+    anchor = weights[weights.shape[0] - 1]
+    prices = room.prices
+    lower_anchor = priced(code, prices, LOWER, anchor)
+    upper_anchor = priced(code, prices, UPPER, anchor)
     at = _first_above(breakpoints, start, stop, value)
     n_limits = stop - start + 2
     for i in range(n_limits):
         source = start + i if start + i < at else start + i - 2
         if source < at <= start + i:  # the two limits of the anchor
             own[i] = value
-            signed = -anchor if start + i == at else anchor
+            signed = -lower_anchor if start + i == at else upper_anchor
         else:
             own[i] = breakpoints[source]
-            weight = weights[limits[source] >> 1]
-            signed = -weight if limits[source] & 1 == LOWER else weight
+            kind = limits[source] & 1
+            weight = priced(code, prices, kind, weights[limits[source] >> 1])
+            signed = -weight if kind == LOWER else weight
         points[i + FIRST, 1] = signed
     reset(room.ranks, n_limits)
     best = meet(own[:n_limits], points[: n_limits + N_SENTINELS], room.ranks, RIGHT, code, True)
@@ -128,7 +137,6 @@ def _anchor(nodes, X, subsets, signs, limits, breakpoints, weights, values, room
     bounds[0, 1] = np.inf
     stretches = np.zeros((nodes.shape[0], 2), dtype=np.int64)
     stretches[0, 1] = limits.shape[0]
-    anchor = weights[weights.shape[0] - 1]
     for node in range(nodes.shape[0]):
         if nodes[node]["children_left"] == LEAF:
             continue
@@ -143,7 +151,7 @@ def _anchor(nodes, X, subsets, signs, limits, breakpoints, weights, values, room
             stretches[child, 1] = last
             here = first, last
             values[child] = _nearest_minimiser(
-                limits, breakpoints, here, weights, values[node], anchor, room, code
+                limits, breakpoints, here, weights, values[node], room, code
             )
         _keep_monotone(values, bounds, node, nodes[node], signs[nodes[node]["feature"]])
 
@@ -164,7 +172,11 @@ def anchor_values(nodes, subsets, X, limits, weights, loss, anchor, signs):
     n_limits = len(in_order) + 2
     points = np.empty((n_limits + N_SENTINELS, 2))
     room = AnchorRoom(
-        np.empty(n_limits, np.int32), np.empty(n_limits), points, make_rank_set(n_limits)
+        limits.prices[:2],
+        np.empty(n_limits, np.int32),
+        np.empty(n_limits),
+        points,
+        make_rank_set(n_limits),
     )
     _anchor(nodes, X, subsets, signs, in_order, breakpoints, weights, values, room, loss)
     nodes["value"][1:] = np.ldexp(values[1:], limits.exponent)

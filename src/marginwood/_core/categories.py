@@ -181,7 +181,7 @@ def search_groups(problem, scratch, options, place, node, feature, n_missing, wa
     room = scratch.categories
     order = problem.orders[feature]
     code = node.loss.code
-    n_groups = list_groups(room, scratch.samples, order, place.start, place.stop, code)
+    n_groups = list_groups(room, scratch.samples, order, place.start, place.stop, node.loss)
     found = best
     if n_groups <= FEW:
         add_pulls(room, scratch.screen.pulls, order, place.start, n_groups, code)

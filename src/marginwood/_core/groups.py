@@ -139,7 +139,7 @@ def choose_values(room, points, mu):
 
 
 @inner
-def list_groups(room, samples, order, start, stop, code):
+def list_groups(room, samples, order, start, stop, loss):
     """Number the groups of a node as they come and add up what they cost at the values; returns how many there are."""
     starts = borrow(room.starts)
     costs = borrow(room.costs)
@@ -165,10 +165,11 @@ def list_groups(room, samples, order, start, stop, code):
             values - spread(sample["lower"] if sample["lower_rank"] > 0 else -np.inf), zero
         )
         y = lower_of(spread(sample["upper"] if sample["upper_rank"] > 0 else np.inf) - values, zero)
-        if code == SQUARED:
+        if loss.code == SQUARED:
             own = spread(weight) * (x * x + y * y)
         else:
-            own = spread(-weight) * (x + y)
+            lower, upper = loss.prices
+            own = spread(-weight) * (spread(lower) * x + spread(upper) * y)
         sums = sums * spread(0.0 if is_new else 1.0) + own
         store(costs, group * N_VALUES, sums)
         starts[np.uint64(group + 1)] = i + 1 - start

@@ -218,10 +218,10 @@ def divide(problem, scratch, options, item, row, n_nodes):
 
 @folded
 def borrow_problem(problem, loss):
-    X, orders, limits, breakpoints, weights, n_categories, signs, _, margin = problem
+    X, orders, limits, breakpoints, weights, n_categories, signs, _, margin, prices = problem
     return Problem(
         borrow(X), borrow(orders), borrow(limits), borrow(breakpoints), borrow(weights),
-        borrow(n_categories), borrow(signs), loss, margin,
+        borrow(n_categories), borrow(signs), loss, margin, prices,
     )  # fmt: skip
 
 

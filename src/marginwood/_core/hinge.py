@@ -43,21 +43,34 @@ class Loss(NamedTuple):
 
     Active limits that weigh `least` or less in all may be nothing but rounding, and cost nothing.
     Breakpoints beyond `reach`, which is finite, on either side, belong to limits that are never
-    active at a minimum.
+    active at a minimum. Lower and upper limits weigh their row times one of the two `prices`, which
+    are 1 with the squared hinge.
     """
 
     code: int
+    prices: tuple
     weight_slack: float
     total_slack: float
     least: float
     reach: float
 
 
+@inlined
+def priced(code, prices, kind, weight):
+    """What a limit of a row of this weight weighs."""
+    return weight * prices[kind] if code == LINEAR else weight
+
+
 @inner
-def make_loss(code, weight, distance, contested, reach):
-    """The loss for limits of this weight; those that matter have the weighted distance, the weight and the reach."""
+def make_loss(code, prices, weight, distance, contested, reach):
+    """The loss for rows of this weight; limits that matter have the weighted distance, the weight and the reach."""
     return Loss(
-        code, WEIGHT_TOLERANCE * weight, TOTAL_TOLERANCE * distance, LEAST_WEIGHT * contested, reach
+        code,
+        prices,
+        WEIGHT_TOLERANCE * ((prices[LOWER] + prices[UPPER]) * weight),
+        TOTAL_TOLERANCE * distance,
+        LEAST_WEIGHT * contested,
+        reach,
     )
 
 

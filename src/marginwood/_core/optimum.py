@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import rankset
-from marginwood._core.hinge import LINEAR, LOWER, middle_of
+from marginwood._core.hinge import LINEAR, LOWER, middle_of, priced
 from marginwood._core.jit import borrow, filling, inlined, inner
 from marginwood._core.rankset import FIRST, N_SENTINELS
 
@@ -256,10 +256,10 @@ def meet(breakpoints, points, ranks, side, code, is_full):
 
 
 @filling
-def solve(limits, breakpoints, weights, points, ranks, code):
+def solve(limits, breakpoints, weights, points, ranks, code, prices):
     """The minimum of limits that are listed by breakpoint; `points` and `ranks` are room for them."""
     for i in range(limits.shape[0]):
-        weight = weights[limits[i] >> 1]
+        weight = priced(code, prices, limits[i] & 1, weights[limits[i] >> 1])
         points[i + FIRST, 1] = -weight if limits[i] & 1 == LOWER else weight
     rankset.reset(ranks, limits.shape[0])
     return meet(breakpoints, points, ranks, rankset.RIGHT, code, True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import descent, hinge, rankset
-from marginwood._core.hinge import LINEAR, LOWER, Minimum
+from marginwood._core.hinge import LINEAR, LOWER, Minimum, priced
 from marginwood._core.jit import (
     PREFETCH_DISTANCE,
     borrow,
@@ -46,7 +46,7 @@ class Results(NamedTuple):
 
 
 @filling
-def rank_all(limits, breakpoints, centre, weights, ranks_of, points):
+def rank_all(limits, breakpoints, centre, weights, ranks_of, points, code, prices):
     """Number the limits in `ranks_of`, by sample and kind, and list them by rank in `points`, counted from a centre."""
     limits = borrow(limits)
     breakpoints = borrow(breakpoints)
@@ -63,14 +63,14 @@ def rank_all(limits, breakpoints, centre, weights, ranks_of, points):
         limit = limits[i]
         rank = i + FIRST
         ranks_of[limit >> 1, limit & 1] = rank
-        weight = weights[0] if uniform else weights[limit >> 1]
+        weight = priced(code, prices, limit & 1, weights[0] if uniform else weights[limit >> 1])
         points[rank, 0] = breakpoints[i] - centre
         points[rank, 1] = -weight if limit & 1 == LOWER else weight
 
 
 def adds_exactly(weights):
     """Whether no sum of some of the weights rounds: they are multiples of a unit, and not too many units in all."""
-    unit = 2.0 ** np.ceil(np.log2(weights.sum()) + 2) * 2.0**-52  # limits come in pairs
+    unit = 2.0 ** np.ceil(np.log2(weights.sum()) + 1) * 2.0**-52
     n_units = weights / unit
     return bool((n_units == np.floor(n_units)).all())
 
@@ -218,7 +218,9 @@ def _value_of(breakpoints, code, minimum, centre):
 
 
 @filling
-def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code, centre, results):
+def solve_by_walking(
+    ranks_of, points, breakpoints, weights, exact, ranks, code, prices, centre, results
+):
     """Fill the results; says whether the walking budget held. `exact` says that the weights add up exactly."""
     ranks_of = borrow(ranks_of)
     points = borrow(points)
@@ -232,7 +234,8 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code,
     n_samples = weights.shape[0]
     budget = MOVES_PER_LIMIT * n_ranks + 64
     n_afresh = 0
-    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, LARGEST)
+    dearest = max(prices[0], prices[1])
+    loss = hinge.make_loss(code, prices, 0.0, 0.0, 0.0, LARGEST)
     rankset.reset(ranks, n_ranks)
     minimum = hinge.empty_minimum(n_ranks)
     noise = Noise(0.0, 0.0, 0.0)
@@ -246,11 +249,13 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code,
             if rank > 0:
                 rankset.move_left(ranks, rank)
                 b = points[rank, 0]
-                minimum = hinge.add(loss, minimum, rank, kind, b, weights[i])
-                products += weights[i] * b * weights[i] * b
+                weight = priced(code, prices, kind, weights[i])
+                minimum = hinge.add(loss, minimum, rank, kind, b, weight)
+                products += weight * b * weight * b
         added = minimum
         minimum = hinge.walk(points, loss, ranks, rankset.LEFT, minimum)
-        noise = _more_noise(code, noise, exact, weights[i], products, start, added, minimum)
+        own = dearest * weights[i]
+        noise = _more_noise(code, noise, exact, own, products, start, added, minimum)
         if minimum.n_active == 0:
             minimum = Minimum(minimum.low, minimum.high, 0, 0.0, 0.0, 0.0, 0.0, minimum.moves)
             noise = Noise(0.0, 0.0, 0.0)
@@ -272,9 +277,9 @@ def solve_by_walking(ranks_of, points, breakpoints, weights, exact, ranks, code,
 
 
 @kernel
-def solve_by_descent(ranks_of, points, weights, ranks, code, results):
+def solve_by_descent(ranks_of, points, weights, ranks, code, prices, results):
     """The same in O(n log n), wherever the minimum goes; `points` hold the breakpoints as they are."""
-    loss = hinge.make_loss(code, 0.0, 0.0, 0.0, LARGEST)
+    loss = hinge.make_loss(code, prices, 0.0, 0.0, 0.0, LARGEST)
     costs = borrow(results.costs)
     values = borrow(results.values)
     moves = borrow(results.moves)
@@ -288,7 +293,8 @@ def solve_by_descent(ranks_of, points, weights, ranks, code, results):
             rank = np.int64(ranks_of[i, kind])
             if rank > 0:
                 rankset.move_left(ranks, rank)
-                descent.change(points, loss, sums, rank, kind, weights[i])
+                weight = priced(code, prices, kind, weights[i])
+                descent.change(points, loss, sums, rank, kind, weight)
                 n_left += rank <= low
         n_before = n_left
         best, n_left = descent.locate(points, loss, ranks, rankset.LEFT, sums)

@@ -4,6 +4,7 @@ Targets and weights are scaled by powers of two, which is exact: huge and subnor
 same arithmetic. The table of a grown tree is in the units of the targets again.
 """
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,31 @@ LARGEST_EXPONENT = 900
 SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 
 
+# Quantiles that are shares of whole numbers up to this one are meant as these shares.
+LARGEST_DENOMINATOR = 1000
+
+
+class Prices(NamedTuple):
+    """What lower and upper limits cost per unit of weight and distance, in multiples of `unit`."""
+
+    lower: float
+    upper: float
+    unit: float
+
+
+def prices_of(quantile):
+    """The prices with which the linear hinge is least at a quantile: 2 q and 2 (1 - q).
+
+    Those of 0.9 are 9 and 1, in units of 0.2. Sums of whole numbers do not round, so of ten rows
+    any value from the ninth to the tenth is as good as the other.
+    """
+    share = Fraction(quantile).limit_denominator(LARGEST_DENOMINATOR)
+    if float(share) != quantile:
+        return Prices(2 * quantile, 2 * (1 - quantile), 1.0)
+    above = share.denominator - share.numerator
+    return Prices(float(share.numerator), float(above), 2 / share.denominator)
+
+
 class Limits(NamedTuple):
     """The limits of a target at one margin by breakpoint; breakpoints and `margin` are scaled.
 
@@ -39,6 +65,7 @@ class Limits(NamedTuple):
     breakpoints: np.ndarray
     margin: float
     exponent: int
+    prices: Prices
     default: float = 0.0
 
 
@@ -55,8 +82,8 @@ class Target:
         self._lower, self._upper, self._exact = lists = sort_limits(intervals, is_exact, team)
         self._reach, self._farthest = _reaches(*(values for _, values in lists))
 
-    def at(self, margin):
-        """The limits at a margin."""
+    def at(self, margin, quantile=0.5):
+        """The limits at a margin, with the prices of a quantile."""
         reach = max(self._reach, margin)
         exponent = int(np.frexp(reach)[1]) if reach > 0 else 0
         exponent = max(exponent, int(np.frexp(self._farthest)[1]) - LARGEST_EXPONENT)
@@ -72,7 +99,7 @@ class Target:
         )
         if len(self._exact[0]):
             in_order, breakpoints = merge_limits(*moved(*self._exact, 0.0), in_order, breakpoints)
-        return Limits(in_order, breakpoints, margin, exponent)
+        return Limits(in_order, breakpoints, margin, exponent, prices_of(quantile))
 
 
 def _reaches(lower, upper, exact):
@@ -110,9 +137,10 @@ def scaled(weights):
     return times_power_of_two(weights.copy(), -exponent), float(np.ldexp(1.0, exponent))
 
 
-def in_units(costs, weight_unit, exponent, power):
-    """Costs in the units of weights and targets, in place; raises if they are beyond the largest number."""
+def in_units(costs, weight_unit, price_unit, exponent, power):
+    """Costs in the units of weights, prices and targets, in place; raises if they are beyond the largest number."""
     mantissa, weight_exponent = np.frexp(weight_unit)
+    mantissa *= price_unit
     exponent = int(weight_exponent) + power * exponent
     with np.errstate(over="ignore", under="ignore"):
         if abs(exponent) < 1000:
@@ -133,7 +161,8 @@ def _solve(limits, weights, loss):
     n_limits = len(limits.in_order)
     points = np.empty((n_limits + N_SENTINELS, 2))
     ranks = make_rank_set(n_limits)
-    return solve(limits.in_order, limits.breakpoints, weights, points, ranks, LOSS_CODES[loss])
+    of_limits = limits.in_order, limits.breakpoints, weights
+    return solve(*of_limits, points, ranks, LOSS_CODES[loss], limits.prices[:2])
 
 
 def best_constant(limits, weights, loss):
@@ -143,7 +172,8 @@ def best_constant(limits, weights, loss):
     value, low, high = (
         float(np.ldexp(number, limits.exponent)) for number in (best.value, best.low, best.high)
     )
-    cost = in_units(np.array([best.cost]), weight_unit, limits.exponent, POWERS[loss])[0]
+    units = weight_unit, limits.prices.unit, limits.exponent, POWERS[loss]
+    cost = in_units(np.array([best.cost]), *units)[0]
     return best._replace(value=value, low=low, high=high, cost=float(cost))
 
 
@@ -210,8 +240,10 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     n_categories = n_categories if has_categories else np.zeros(X.shape[1], dtype=np.int64)
     power = POWERS[loss]
     of_rows = X, orders, limits.in_order, limits.breakpoints, weights
-    problem = Problem(*of_rows, n_categories, signs, None, limits.margin)
+    prices = limits.prices
+    problem = Problem(*of_rows, n_categories, signs, None, limits.margin, prices[:2])
     mantissa, weight_exponent = np.frexp(weight_unit)
+    mantissa *= prices.unit
     with np.errstate(over="ignore", under="ignore"):
         least = np.ldexp(
             options.min_decrease / mantissa, -int(weight_exponent) - power * limits.exponent
@@ -221,7 +253,7 @@ def grow_tree(X, orders, limits, weights, loss, options: Options, seed, kinds: K
     nodes = _grow(start, root_of(problem, seed), team)
     if power == 2:
         refuse_vanishing(nodes["impurity"][0], limits.exponent)
-    in_units(nodes["impurity"], weight_unit, limits.exponent, power)
+    in_units(nodes["impurity"], weight_unit, prices.unit, limits.exponent, power)
     nodes["weighted_n_node_samples"] *= weight_unit
     for field in ("value", "value_low", "value_high"):
         nodes[field] = np.ldexp(nodes[field], limits.exponent)

@@ -82,14 +82,19 @@ def collapse_rates(nodes):
 
 
 @inner
-def _row_loss(value, lower, upper, kind):
-    """What one prediction costs: its distance to the interval, that squared, or 1 outside."""
-    distance = max(max(lower - value, value - upper), 0.0)
+def _row_loss(value, lower, upper, kind, prices):
+    """What one prediction costs: its distance to the interval, that squared, or 1 outside.
+
+    Distances below and above the interval have a price each.
+    """
+    below = max(lower - value, 0.0)
+    above = max(value - upper, 0.0)
+    distance = max(below, above)
     if kind == SQUARED_DISTANCE:
         return distance * distance
     if kind == MISS:
         return 1.0 if distance > 0 else 0.0
-    return distance
+    return prices[0] * below + prices[1] * above
 
 
 @inner
@@ -110,7 +115,7 @@ def _add_to_range(sums, start, stop, amount):
 
 
 @kernel
-def path_losses(nodes, subsets, leaf_from, n_subtrees, X, intervals, weights, kind):
+def path_losses(nodes, subsets, leaf_from, n_subtrees, X, intervals, weights, kind, prices):
     """The weighted loss of every subtree of a pruning path on some rows, in one walk per row.
 
     Node `j` is a leaf from subtree ``leaf_from[j]`` on, until its parent is one: what its rows lose
@@ -126,7 +131,8 @@ def path_losses(nodes, subsets, leaf_from, n_subtrees, X, intervals, weights, ki
         node = np.int64(0)
         lower, upper = intervals[i, 0], intervals[i, 1]
         while True:
-            losses[node] += weights[i] * _row_loss(nodes[node]["value"], lower, upper, kind)
+            value = nodes[node]["value"]
+            losses[node] += weights[i] * _row_loss(value, lower, upper, kind, prices)
             if nodes[node]["children_left"] == LEAF:
                 break
             left = goes_left(nodes[node], X[i, nodes[node]["feature"]], subsets)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginwood._core import rankset
-from marginwood._core.hinge import LINEAR, LOWER, SQUARED, UPPER, Minimum
+from marginwood._core.hinge import LINEAR, LOWER, SQUARED, UPPER, Minimum, priced
 from marginwood._core.jit import PREFETCH_DISTANCE, borrow, inlined, inner, prefetch
 from marginwood._core.optimum import meet
 from marginwood._core.rankset import FIRST
@@ -56,7 +56,7 @@ def put_sentinels(points, n_ranks):
 
 
 @inner
-def rank_limits(limits, breakpoints, samples, points, centre):
+def rank_limits(limits, breakpoints, samples, points, centre, code, prices):
     """Number the limits of a node FIRST, FIRST + 1, ... in their samples, and list them by rank in `points`."""
     limits = borrow(limits)
     breakpoints = borrow(breakpoints)
@@ -71,7 +71,7 @@ def rank_limits(limits, breakpoints, samples, points, centre):
         rank = i + FIRST
         sample = samples[limit >> 1]
         b = breakpoints[i] - centre
-        weight = sample["weight"]
+        weight = priced(code, prices, limit & 1, sample["weight"])
         if limit & 1 == LOWER:
             sample["lower_rank"] = rank
             sample["lower"] = b

@@ -84,20 +84,25 @@ def borrow_screen(room):
 
 
 @inlined
-def _violations(sample, value):
+def _violations(sample, loss, value):
     """The distances from a value to a sample's two limits, 0 if satisfied, and their weights."""
     # Computed, not branched to: whether a limit is there, and violated, is anyone's guess.
     x = max(sample["lower"] - value, 0.0) * np.float64(sample["lower_rank"] > 0)
     y = max(value - sample["upper"], 0.0) * np.float64(sample["upper_rank"] > 0)
-    weight = sample["weight"]
-    return x, y, weight * np.float64(x > 0), weight * np.float64(y > 0)
+    lower = hinge.priced(loss.code, loss.prices, hinge.LOWER, sample["weight"])
+    upper = hinge.priced(loss.code, loss.prices, hinge.UPPER, sample["weight"])
+    return x, y, lower * np.float64(x > 0), upper * np.float64(y > 0)
 
 
 @inner
 def _side_values(points, loss, minimum, mu):
     """The values left and right of the minimiser `mu` at which tangents are taken."""
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
-    n_ranks = np.int64(SPREAD * np.sqrt(last))
+    # The share of exact labels below a quantile q scatters with the root of q (1 - q), a quarter
+    # for the median.
+    lower, upper = loss.prices
+    scatter = 2 * np.sqrt(lower * upper) / (lower + upper)
+    n_ranks = np.int64(SPREAD * np.sqrt(last) * scatter)
     left = min(max(points[max(minimum.low - n_ranks, rankset.FIRST), 0], -loss.reach), mu)
     right = max(min(points[min(minimum.high + n_ranks, last), 0], loss.reach), mu)
     return left, right
@@ -131,14 +136,14 @@ def _fill_rows(pulls, sums, order, stretch, samples, loss, values):
         idx = np.uint64(order[np.uint64(row)] & SAMPLE_MASK)
         sample = samples[idx]
         at = idx * n_groups
-        x, y, c, d = _violations(sample, mu)
+        x, y, c, d = _violations(sample, loss, mu)
         if loss.code == SQUARED:
             first = _put(pulls, at, (c * x * x + d * y * y, c * x - d * y, c, d), first)
         else:
             first = _put(pulls, at, (c * x, d * y, c, d), first)
-            x, y, c, d = _violations(sample, left)
+            x, y, c, d = _violations(sample, loss, left)
             cost, slope = c * x + d * y, d - c
-            x, y, c, d = _violations(sample, right)
+            x, y, c, d = _violations(sample, loss, right)
             second = _put(pulls, at + np.uint64(1), (cost, slope, c * x + d * y, d - c), second)
     for i in range(GROUP):
         sums[i] = first[i]
@@ -206,8 +211,10 @@ def _least_of_tangents(
     """A lower bound of the cost of a side with these sums of pulls; without branches, for the sake of `bound`.
 
     Where the slope changes its sign towards the other value, the height at which the tangents at
-    ``mu`` and there meet; otherwise the bound of the module's table. Sums of weights are
-    differences: `slack` is more than their rounding.
+    ``mu`` and there meet. Otherwise the minimum lies beyond that value, and the tangent there meets
+    the cost of the limits that are violated already at ``mu`` and only get worse: never lower than
+    the bound of the module's table. Sums of weights are differences: `slack` is more than their
+    rounding.
     """
     is_right = c > d
     cost = right_cost if is_right else left_cost
@@ -215,10 +222,13 @@ def _least_of_tangents(
     pull = abs(c - d)
     distance = distances[1] if is_right else distances[0]
     meets = slope > slack
-    c = max(c - slack, 0.0)
-    d = max(d - slack, 0.0)
-    total = (x + y) * slope + pull * (cost - slope * distance) if meets else y * c + x * d
-    weight = slope + pull if meets else max(c, d)
+    worse = max((d if is_right else c) - slack, 0.0)
+    floor = (y if is_right else x) + worse * distance
+    fall = slack - slope
+    total = (
+        (x + y) * slope + pull * (cost - slope * distance) if meets else cost * worse + fall * floor
+    )
+    weight = slope + pull if meets else fall + worse
     return total / max(weight, TINY)
 
 

@@ -53,6 +53,7 @@ class Problem(NamedTuple):
     `n_categories` of a feature are 0 if it holds numbers; `signs` say which way it must move the
     prediction, 0 for any. Orders, limits and breakpoints are permuted while the tree grows. Python
     gives the loss apart, because numba takes long to see the type of a tuple that holds a constant.
+    Lower and upper limits weigh their row times one of `prices`.
     """
 
     X: np.ndarray
@@ -64,6 +65,7 @@ class Problem(NamedTuple):
     signs: np.ndarray
     loss: Constant | None
     margin: float
+    prices: tuple
 
 
 class Options(NamedTuple):
@@ -145,7 +147,7 @@ def open_place(problem, scratch, place):
         low, high = breakpoints[max(first, 0)], breakpoints[min(last, n_limits - 1)]
         centre = centre if low <= centre <= high else (high if centre > high else low)
         reach = max(centre - low, high - centre)
-    rank_limits(limits, breakpoints, scratch.samples, points, centre)
+    rank_limits(limits, breakpoints, scratch.samples, points, centre, problem.loss, problem.prices)
     return centre, reach, minimise(limits, breakpoints, points, scratch.ranks, problem.loss)
 
 
@@ -157,7 +159,9 @@ def prepare(problem, scratch, place, centre, reach, best):
     points = points_of(scratch, place)
     ulps = ULPS * EPSILON, ULPS * EPSILON * problem.margin
     start, spread = start_from(best, limits, breakpoints, points, problem.loss, ulps)
-    loss = hinge.make_loss(problem.loss, 2 * place.weight, spread.distance, spread.weight, reach)
+    loss = hinge.make_loss(
+        problem.loss, problem.prices, place.weight, spread.distance, spread.weight, reach
+    )
     is_wide = not _can_trust_sums(best.cost, loss, spread)
     tolerance = (
         COST_TOLERANCE * best.cost + spread.blur + (0.0 if is_wide else SUM_TOLERANCE * spread.size)

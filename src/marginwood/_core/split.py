@@ -142,10 +142,8 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                 break  # it only grows from here on
             price = left_cost + hinge.cost_of(points, loss, after)
             if price < cost - tolerance:
-                left, right = (
-                    hinge.value_of(points, loss, before),
-                    hinge.value_of(points, loss, after),
-                )
+                left = hinge.value_of(points, loss, before)
+                right = hinge.value_of(points, loss, after)
                 if path.effect.sign != 0:
                     left = hinge.nearest_of(points, loss, before, path.effect)
                     right = hinge.nearest_of(points, loss, after, path.effect)
@@ -157,12 +155,13 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
         # A lower limit that is not there has rank 0, an upper one that of the sentinel above:
         # neither is ever active, and a step of 0 is added.
         sample = samples[np.uint64(entry & SAMPLE_MASK)]
-        weight = sample["weight"]
+        weight = hinge.priced(loss.code, loss.prices, hinge.LOWER, sample["weight"])
         rank = np.int64(sample["lower_rank"])
         b = sample["lower"]
         rankset.move_left(ranks, rank)
         before = hinge.add(loss, before, rank, hinge.LOWER, b, weight)
         after = hinge.take(loss, after, rank, hinge.LOWER, b, weight)
+        weight = hinge.priced(loss.code, loss.prices, hinge.UPPER, sample["weight"])
         rank = np.int64(sample["upper_rank"])
         b = sample["upper"]
         rank = rank if rank > 0 else n_ranks + rankset.FIRST
@@ -204,8 +203,9 @@ def sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
         rank = np.int64(sample["lower_rank"])
         for kind in range(2):
             if rank > 0:
+                weight = hinge.priced(loss.code, loss.prices, kind, sample["weight"])
                 rankset.move_left(ranks, rank)
-                descent.change(points, loss, left_sums, rank, kind, sample["weight"])
+                descent.change(points, loss, left_sums, rank, kind, weight)
                 descent.change(points, loss, right_sums, rank, kind, 0.0)
             rank = np.int64(sample["upper_rank"])
     return best

@@ -41,9 +41,8 @@ class Opened(NamedTuple):
 
 @folded
 def _node_of(opened, loss):
-    loss_of_node = Loss(
-        loss, opened.slacks[0], opened.slacks[1], opened.slacks[2], opened.slacks[3]
-    )
+    prices, weight_slack, total_slack, least, reach = opened.slacks
+    loss_of_node = Loss(loss, prices, weight_slack, total_slack, least, reach)
     return Node(
         opened.optimum,
         loss_of_node,
@@ -90,7 +89,8 @@ def open_node(problem, loss, options, scratch, nodes, place, found):
                 found[n_found, 0] = feature
                 found[n_found, 1] = n_missing
                 n_found += 1
-    slacks = node.loss.weight_slack, node.loss.total_slack, node.loss.least, node.loss.reach
+    own = node.loss
+    slacks = own.prices, own.weight_slack, own.total_slack, own.least, own.reach
     opened = Opened(
         best, slacks, node.minimum, node.centre, node.tolerance, node.is_wide, distances
     )

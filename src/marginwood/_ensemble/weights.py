@@ -114,7 +114,7 @@ def _average_losses(rows: Rows, draws: IntArray, average: AverageLoss) -> Losses
         elif average.row_loss == "miss":
             losses = (below + above > 0).astype(np.float64)
         else:
-            losses = below + above
+            losses = average.prices[0] * below + average.prices[1] * above
         return losses @ weights[:, bootstraps]
 
     return losses_of

@@ -74,6 +74,10 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin. "auto" is a quarter of the distance between the quartiles
         of the limits.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     learning_rate : float, default=0.05
         Factor of each stage. A smaller one needs more stages. With at most 1, all rows and no
         anchor, no stage raises the training loss.
@@ -176,6 +180,7 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
         *,
         loss: Loss = "squared_hinge",
         margin: float | str = "auto",
+        quantile: float = 0.5,
         learning_rate: float = 0.05,
         max_depth: int | None = 3,
         min_samples_split: int | float = 2,
@@ -197,6 +202,7 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
         self.n_estimators = n_estimators
         self.loss = loss
         self.margin = margin
+        self.quantile = quantile
         self.learning_rate = learning_rate
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -327,11 +333,11 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
             rules = self._rules(self.margin_)._replace(monotonic_cst=effects_of(self))
             for tree in grow_stages(self, rows, rules, fitted, seed, kept):
                 trees.append(tree)
-                train_score.append(fitted.mean_loss(self.loss))
+                train_score.append(fitted.mean_loss(self))
                 advance()
                 if held_out is not None:
                     held_out.add(tree)
-                    validation_score.append(held_out.mean_loss(self.loss))
+                    validation_score.append(held_out.mean_loss(self))
                     if self._has_stalled(validation_score):
                         break
         return trees, train_score, validation_score
@@ -355,16 +361,7 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
             "subsample", self.subsample, "a number > 0 and <= 1", lambda share: 0 < share <= 1
         )
         check_number("tol", self.tol, "a number >= 0 and < 1", lambda share: 0 <= share < 1)
-        return Rules(
-            loss=self.loss,
-            margin=self.margin if margin is None else margin,  # type: ignore[arg-type]
-            max_depth=self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            max_features=self.max_features,
-            anchor=self.anchor,
-            monotonic_cst=self.monotonic_cst,
-        ).checked()
+        return Rules.of(self, margin=self.margin if margin is None else margin)
 
     @property
     def _is_random(self) -> bool:

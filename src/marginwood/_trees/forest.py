@@ -28,6 +28,7 @@ from marginwood._base import (
     check_features,
     check_rows,
     forget,
+    own_d2,
 )
 from marginwood._categories import count_categories
 from marginwood._ends import check_entry
@@ -53,7 +54,6 @@ from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import LOSSES, Loss
-from marginwood.metrics import interval_d2_score
 
 __all__ = ["MaxMarginIntervalForest"]
 
@@ -74,6 +74,10 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     max_depth : int, default=None
         Depth of the trees; None for no bound.
     min_samples_split : int or float, default=2
@@ -135,7 +139,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         Prediction of every row by the trees that did not draw it; NaN if all drew it. With
         `oob_score` only.
     oob_score_ : float
-        Interval D2 of these predictions. With `oob_score` only.
+        Interval D2 of these predictions, as `score` computes it. With `oob_score` only.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -164,6 +168,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         *,
         loss: Loss = "squared_hinge",
         margin: float = 0.0,
+        quantile: float = 0.5,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -187,6 +192,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         self.n_estimators = n_estimators
         self.loss = loss
         self.margin = margin
+        self.quantile = quantile
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -243,7 +249,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
 
     def _rules(self) -> Rules:
         count_draws(self, UNBOUNDED)  # of as many rows as may come
-        return Rules.of(self).checked()
+        return Rules.of(self)
 
     def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
         return {"loss": LOSSES, "margin": AUTO}
@@ -353,9 +359,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         self.oob_score_ = np.nan
         if is_scored.any():
             _, intervals, weight = rows.take(is_scored)
-            self.oob_score_ = interval_d2_score(
-                intervals, self.oob_prediction_[is_scored], sample_weight=weight
-            )
+            self.oob_score_ = own_d2(self, intervals, self.oob_prediction_[is_scored], weight)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the mean, or the median, of the trees' predictions.

@@ -69,7 +69,7 @@ class SortedRows:
         self.target = Target(intervals, team=team)
         self.saw_missing = find_missing(self.X)
         self._is_shared = is_shared
-        self._limits: tuple[float, Limits] | None = None
+        self._limits: tuple[tuple[float, float], Limits] | None = None
         # Copies of the orders that trees have used up: the next tree fills one again, which is
         # faster than a new one.
         self._spares: list[Any] = []
@@ -82,11 +82,11 @@ class SortedRows:
         other._limits = None
         return other
 
-    def limits_at(self, margin: float) -> Limits:
+    def limits_at(self, margin: float, quantile: float) -> Limits:
         """The limits at a margin, kept for the next tree; they must not be used up."""
         kept = self._limits
-        if kept is None or kept[0] != margin:
-            kept = margin, self.target.at(margin)
+        if kept is None or kept[0] != (margin, quantile):
+            kept = (margin, quantile), self.target.at(margin, quantile)
             self._limits = kept
         return kept[1]
 
@@ -137,7 +137,7 @@ def anchored(grown: Grown, rows: SortedRows, rules: Rules) -> Grown:
 
 def _anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
     """Give the nodes of a grown table their anchored values."""
-    limits = rows.limits_at(float(rules.margin))
+    limits = rows.limits_at(float(rules.margin), rules.quantile)
     signs = rules.signs(rows.X.shape[1])
     anchor_values(*grown, rows.X, limits, weight, LOSS_CODES[rules.loss], rules.anchor, signs)
 
@@ -149,13 +149,13 @@ def _call(team: Team | None, *functions: Callable[[], Any]) -> list[Any]:
 
 def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | None = None) -> Grown:
     """Grow one tree by the rules and prune it."""
-    margin = float(rules.margin)
+    at = float(rules.margin), rules.quantile
     weight = rows.weight
     if draw is None:
-        orders, limits = _call(rows.team, rows.lend_orders, lambda: rows.target.at(margin))
+        orders, limits = _call(rows.team, rows.lend_orders, lambda: rows.target.at(*at))
     else:
         weight = weight * draw
-        orders, limits = subsample(rows.orders, rows.limits_at(margin), weight, rows.team)
+        orders, limits = subsample(rows.orders, rows.limits_at(*at), weight, rows.team)
         if not len(limits.in_order):
             # Nothing is known of the rows drawn: the best constant of all rows.
             return grow(rows, rules._replace(min_samples_split=len(weight) + 1), seed)

@@ -164,7 +164,7 @@ class SubtreePath(ModelPath):
         tree = self._tree
         path = self._path
         losses = path_losses(
-            tree.nodes, tree.subsets, path.leaf_from, len(path.alphas), *test, kind
+            tree.nodes, tree.subsets, path.leaf_from, len(path.alphas), *test, kind, average.prices
         )[self._steps]
         losses /= test.weight.sum()
         return average.best - (

@@ -34,6 +34,7 @@ class Rules(NamedTuple):
 
     loss: Loss = "squared_hinge"
     margin: float = 0.0
+    quantile: float = 0.5
     max_depth: int | None = None
     min_samples_split: int | float = 2
     min_samples_leaf: int | float = 1
@@ -45,13 +46,14 @@ class Rules(NamedTuple):
     monotonic_cst: Any = None
 
     @classmethod
-    def of(cls, estimator: Any) -> Rules:
-        """The parameters of an estimator that has all of them."""
-        return cls(*(getattr(estimator, name) for name in cls._fields))
+    def of(cls, estimator: Any, **known: Any) -> Rules:
+        """The checked parameters of an estimator, save what is known already; what it has none for stays open."""
+        found = {name: getattr(estimator, name) for name in cls._fields if hasattr(estimator, name)}
+        return cls(**(found | known)).checked()
 
     def checked(self) -> Rules:
         """The rules, if all of them are sound; otherwise an error that names the parameter."""
-        check_loss(self.loss, self.margin)
+        check_loss(self.loss, self.margin, self.quantile)
         for name in ("ccp_alpha", "anchor"):
             check_not_negative(name, getattr(self, name))
         decrease = self.min_impurity_decrease

@@ -26,7 +26,7 @@ from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.intervals import LARGEST_LIMIT, FloatArray
-from marginwood.losses import Loss, breakpoints, hinge_loss, optimal_constant
+from marginwood.losses import breakpoints, hinge_loss, optimal_constant
 
 __all__ = ["StagePath", "StagedRows", "first_prediction", "grow_stages"]
 
@@ -73,9 +73,10 @@ class StagedRows:
                     self.centred[rows], self.prediction[rows, np.newaxis], out=self.residual[rows]
                 )
 
-    def mean_loss(self, loss: Loss) -> float:
-        """Weighted mean of the loss."""
-        losses = hinge_loss(self.starts, self.prediction, loss=loss)
+    def mean_loss(self, booster: Any) -> float:
+        """Weighted mean of a booster's loss."""
+        loss, quantile = booster.loss, booster.quantile
+        losses = hinge_loss(self.starts, self.prediction, loss=loss, quantile=quantile)
         return float((self.weight * losses).sum() / self.total_weight)
 
 
@@ -83,9 +84,8 @@ def first_prediction(booster: Any, training: Rows) -> Any:
     """The best constant at the margin of a booster, or its `init`, fitted."""
     _, intervals, weight = training
     if booster.init is None:
-        return optimal_constant(
-            intervals, loss=booster.loss, margin=booster.margin_, sample_weight=weight
-        ).value
+        rules = {"loss": booster.loss, "margin": booster.margin_, "quantile": booster.quantile}
+        return optimal_constant(intervals, **rules, sample_weight=weight).value
     known = getattr(
         booster.categorical_features, "categories", getattr(booster, "categories_", None)
     )

@@ -49,6 +49,10 @@ class MaxMarginIntervalTree(Searchable, PrunableMixin, OptimumReader, BaseEstima
     margin : float, default=0.0
         How far inside its interval a prediction should lie, in units of the target. Rows with
         ``lower == upper`` have no margin. Raising it makes the tree split more.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     max_depth : int, default=None
         Depth of the tree; None for no bound.
     min_samples_split : int or float, default=2
@@ -138,6 +142,7 @@ class MaxMarginIntervalTree(Searchable, PrunableMixin, OptimumReader, BaseEstima
         *,
         loss: Loss = "squared_hinge",
         margin: float = 0.0,
+        quantile: float = 0.5,
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
@@ -153,6 +158,7 @@ class MaxMarginIntervalTree(Searchable, PrunableMixin, OptimumReader, BaseEstima
     ) -> None:
         self.loss = loss
         self.margin = margin
+        self.quantile = quantile
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
@@ -198,7 +204,7 @@ class MaxMarginIntervalTree(Searchable, PrunableMixin, OptimumReader, BaseEstima
         return self
 
     def _rules(self) -> Rules:
-        return Rules.of(self).checked()
+        return Rules.of(self)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))

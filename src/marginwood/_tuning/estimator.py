@@ -36,7 +36,7 @@ from marginwood._tuning.selection import SELECTIONS, select
 from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import refuse_vanishing_squares
-from marginwood.metrics._scorers import average_loss_of, get_scorer
+from marginwood.metrics._scorers import average_loss_of, get_scorer, scorer_for
 
 __all__ = ["IntervalSearchCV"]
 
@@ -260,6 +260,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         points = make_points(
             for_checked_rows(estimator), self.grid, rows, is_taught=label is not None
         )
+        scorer = scorer_for(points[0].estimator, scorer)
         seed = self._seed(points)
         splits = self._split(estimator, points, rows, groups, is_taught=label is not None)
         weighted = sample_weight is not None

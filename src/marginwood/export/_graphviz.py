@@ -62,6 +62,7 @@ def export_graphviz(
     fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
     names = [one_line(name) for name in fitted.feature_names(feature_names)]
+    value_name = fitted.value_name("value")
     colours = _colours(table.nodes["value"])
     lines = [
         'node [shape=box, style="filled, rounded", fontname="Helvetica"];',
@@ -69,7 +70,7 @@ def export_graphviz(
     ]
     for place in places(table, max_depth):
         node = table.nodes[place.idx]
-        label = describe_leaf(node, lambda number: show_number(number, decimals))
+        label = describe_leaf(node, lambda number: show_number(number, decimals), value_name)
         if node["children_left"] != LEAF:
             comparison = f"<= {show_number(node['threshold'], decimals)}"
             label[0] = condition(

@@ -68,6 +68,7 @@ def export_latex(
     fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
     names = [escape(name) for name in fitted.feature_names(feature_names)]
+    value_name = fitted.value_name("value")
     lines = [r"\begin{forest}", "  for tree={draw, rounded corners, align=center}"]
     depth = 0
     for place in places(table, max_depth):
@@ -79,7 +80,7 @@ def export_latex(
         if place.is_cut:
             label = r"\dots"
         elif is_end:
-            label = r"\\".join(describe_leaf(node, number))
+            label = r"\\".join(describe_leaf(node, number, value_name))
         else:
             name = "" if table.codes_of(place.idx) is not None else names[node["feature"]]
             label = condition(

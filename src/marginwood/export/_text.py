@@ -50,6 +50,7 @@ def export_text(
     fitted, table = read_tree(tree)
     check_count("decimals", decimals, 0)
     names = [one_line(name) for name in fitted.feature_names(feature_names)]
+    value_name = fitted.value_name("value")
     lines = []
     for place in places(table, max_depth):
         if place.depth:
@@ -66,6 +67,7 @@ def export_text(
         if place.is_cut:
             lines.append(f"{'|   ' * place.depth}|-- ...")
         elif node["children_left"] == LEAF:
-            leaf = ", ".join(describe_leaf(node, lambda number: show_number(number, decimals)))
+            parts = describe_leaf(node, lambda number: show_number(number, decimals), value_name)
+            leaf = ", ".join(parts)
             lines.append(f"{'|   ' * place.depth}|-- {leaf}")
     return "\n".join(lines)

@@ -19,6 +19,7 @@ from marginwood.metrics._points import (
     interval_hinge_loss,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 from marginwood.metrics._ranking import (
     interval_concordance_index,
@@ -48,6 +49,7 @@ __all__ = [
     "interval_log_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "interval_pinball_loss",
     "ipcw_brier_score",
     "target_interval_auc",
     "target_interval_aum",

@@ -23,6 +23,7 @@ __all__ = [
     "interval_hinge_loss",
     "interval_mean_absolute_error",
     "interval_mean_squared_error",
+    "interval_pinball_loss",
 ]
 
 
@@ -78,12 +79,48 @@ def interval_mean_absolute_error(y_true: Any, y_pred: Any, *, sample_weight: Any
     return interval_hinge_loss(y_true, y_pred, loss="linear_hinge", sample_weight=sample_weight)
 
 
+def interval_pinball_loss(
+    y_true: Any, y_pred: Any, *, quantile: float = 0.5, sample_weight: Any = None
+) -> float:
+    """Mean pinball loss of predicted quantiles.
+
+    A prediction below its interval costs `quantile` times the distance, one above
+    ``1 - quantile`` times. For un-censored targets this is scikit-learn's ``mean_pinball_loss``
+    with ``alpha=quantile``, and with 0.5 it is half of the mean distance.
+
+    Parameters
+    ----------
+    y_true : array-like
+        Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
+    y_pred : array-like of shape (n,)
+        Predictions.
+    quantile : float, default=0.5
+        The quantile that is predicted.
+    sample_weight : array-like of shape (n,) or number, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        0 is best.
+
+    Examples
+    --------
+    >>> from marginwood.metrics import interval_pinball_loss
+    >>> interval_pinball_loss([(1, 2), (8, float("inf"))], [4.0, 5.0], quantile=0.75)
+    1.375
+    """
+    intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
+    return mean_hinge_loss(intervals, prediction, weight, "linear_hinge", quantile=quantile) / 2
+
+
 def interval_hinge_loss(
     y_true: Any,
     y_pred: Any,
     *,
     loss: Loss = "squared_hinge",
     margin: float = 0.0,
+    quantile: float = 0.5,
     sample_weight: Any = None,
 ) -> float:
     """Mean hinge loss of the predictions: what the trees minimise.
@@ -99,6 +136,10 @@ def interval_hinge_loss(
     margin : float, default=0.0
         How far inside its interval a prediction should lie. Rows with ``lower == upper`` have no
         margin.
+    quantile : float, default=0.5
+        Which quantile the linear hinge is to estimate: a prediction below its range costs
+        ``2 * quantile`` times the distance, one above ``2 * (1 - quantile)`` times. 0.5 is the
+        median.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -114,7 +155,7 @@ def interval_hinge_loss(
     0.25
     """
     intervals, prediction, weight = _check_arguments(y_true, y_pred, sample_weight)
-    return mean_hinge_loss(intervals, prediction, weight, loss, margin)
+    return mean_hinge_loss(intervals, prediction, weight, loss, margin, quantile)
 
 
 def mean_hinge_loss(
@@ -123,11 +164,11 @@ def mean_hinge_loss(
     weight: FloatArray | None,
     loss: Loss,
     margin: float = 0.0,
+    quantile: float = 0.5,
 ) -> float:
     """The same of checked arguments."""
-    mean = float(
-        np.average(hinge_loss(intervals, prediction, loss=loss, margin=margin), weights=weight)
-    )
+    losses = hinge_loss(intervals, prediction, loss=loss, margin=margin, quantile=quantile)
+    mean = float(np.average(losses, weights=weight))
     if loss == "squared_hinge" and mean < SMALLEST_NORMAL:
         distance = hinge_loss(intervals, prediction, loss="linear_hinge", margin=margin)
         if np.average(distance, weights=weight) > 0:
@@ -165,11 +206,14 @@ def interval_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     return float(np.average(inside, weights=weight))
 
 
-def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
+def interval_d2_score(
+    y_true: Any, y_pred: Any, *, quantile: float | None = None, sample_weight: Any = None
+) -> float:
     """Share of the best constant's squared error that the predictions save.
 
     ``1 - interval_mse(predictions) / interval_mse(best constant)``, where the constant is the
-    best one for `y_true` itself. For un-censored targets this is R2.
+    best one for `y_true` itself. For un-censored targets this is R2. Of predicted quantiles it is
+    the share of the best constant's pinball loss.
 
     Parameters
     ----------
@@ -177,6 +221,8 @@ def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
         Intervals in any form that :func:`~marginwood.intervals.check_intervals` accepts.
     y_pred : array-like of shape (n,)
         Predictions.
+    quantile : float, default=None
+        The quantile that is predicted; None for squared errors.
     sample_weight : array-like of shape (n,) or number, default=None
         Weights of the rows.
 
@@ -200,12 +246,14 @@ def interval_d2_score(y_true: Any, y_pred: Any, *, sample_weight: Any = None) ->
     # too.
     exponent = max(_exponent(intervals[np.isfinite(intervals)]), _exponent(prediction) - 500)
     scaled = np.ldexp(intervals, -exponent)
-    error = np.average(
-        hinge_loss(scaled, np.ldexp(prediction, -exponent)) * is_outside, weights=weight
-    )
+    rules: dict[str, Any] = {}
+    if quantile is not None:
+        rules = {"loss": "linear_hinge", "quantile": quantile}
+    losses = hinge_loss(scaled, np.ldexp(prediction, -exponent), **rules)
+    error = np.average(losses * is_outside, weights=weight)
     if error == 0:
         return 1.0
-    best = optimal_constant(scaled, sample_weight=weight)
+    best = optimal_constant(scaled, **rules, sample_weight=weight)
     is_missed = _lie_outside(intervals, np.full(len(intervals), np.ldexp(best.value, exponent)))
     total_weight = len(intervals) if weight is None else weight.sum()
     counted = is_missed if weight is None else is_missed & (weight > 0)

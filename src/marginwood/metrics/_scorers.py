@@ -1,7 +1,8 @@
 """Scorers by name, for the ``scoring`` arguments of scikit-learn and of this package; greater is better.
 
 Those of distributions ask the estimator for ``predict_distribution(X)``. The one of the CRPS
-integrates from the least to the greatest limit of the rows that it scores.
+integrates from the least to the greatest limit of the rows that it scores. The one of the pinball
+loss asks it which quantile it predicts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from marginwood.metrics._points import (
     interval_d2_score,
     interval_mean_absolute_error,
     interval_mean_squared_error,
+    interval_pinball_loss,
 )
 from marginwood.metrics._probabilities import check_target, limit_range
 from marginwood.metrics._ranking import (
@@ -28,7 +30,7 @@ from marginwood.metrics._ranking import (
     target_interval_aum,
 )
 
-__all__ = ["SCORERS", "AverageLoss", "average_loss_of", "get_scorer"]
+__all__ = ["SCORERS", "AverageLoss", "average_loss_of", "get_scorer", "quantile_of", "scorer_for"]
 
 Metric: TypeAlias = Callable[..., float]
 RowLoss: TypeAlias = Literal["squared_distance", "distance", "miss"]
@@ -61,6 +63,44 @@ def _predict_distribution(estimator: Any, X: Any) -> Any:
     return estimator.predict_distribution(X)
 
 
+def quantile_of(estimator: Any) -> float | None:
+    """The quantile that an estimator predicts, or the last one of a pipeline; None if it knows nothing of quantiles."""
+    if isinstance(estimator, Pipeline):
+        return quantile_of(estimator[-1])
+    quantile = getattr(estimator, "quantile", None)
+    if isinstance(quantile, float):
+        return quantile
+    for name in ("best_estimator_", "estimator", "regressor"):  # of what wraps a model
+        if hasattr(estimator, name):
+            return quantile_of(getattr(estimator, name))
+    return None
+
+
+class QuantileScorer:
+    """A scorer ``scorer(estimator, X, y)``: minus the pinball loss of the quantile that the estimator predicts."""
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return minus the loss."""
+        score: float = scorer_for(estimator, self)(estimator, X, y, sample_weight=sample_weight)
+        return score
+
+    def __repr__(self) -> str:
+        return "QuantileScorer()"
+
+
+def scorer_for(estimator: Any, scorer: Metric) -> Metric:
+    """A scorer, with the quantile of an estimator if it asks for that."""
+    if not isinstance(scorer, QuantileScorer):
+        return scorer
+    quantile = quantile_of(estimator)
+    if quantile is None:
+        raise TypeError(
+            f"estimator: this score expected one with a quantile, got {type(estimator).__name__}. Say which one it "
+            "predicts: make_scorer(interval_pinball_loss, quantile=0.9, greater_is_better=False)."
+        )
+    return make_scorer(interval_pinball_loss, greater_is_better=False, quantile=quantile)
+
+
 def interval_crps_between_limits(
     y_true: Any, distribution: Any, *, sample_weight: Any = None
 ) -> float:
@@ -78,6 +118,7 @@ SCORERS: dict[str, Metric] = {
     "neg_interval_mean_absolute_error": make_scorer(
         interval_mean_absolute_error, greater_is_better=False
     ),
+    "neg_interval_pinball_loss": QuantileScorer(),
     "interval_accuracy": make_scorer(interval_accuracy),
     "interval_d2": make_scorer(interval_d2_score),
     "interval_concordance_index": make_scorer(interval_concordance_index),
@@ -93,11 +134,13 @@ class AverageLoss(NamedTuple):
     """A score that is ``best`` minus the weighted mean of one loss per row.
 
     The loss of a row is the distance of its prediction to its interval, that distance squared, or 1
-    for a prediction outside of the interval (a miss).
+    for a prediction outside of the interval (a miss). A distance costs one of two `prices` per
+    unit, the first if the prediction is below the interval, the second if it is above.
     """
 
     best: float
     row_loss: RowLoss
+    prices: tuple[float, float] = (1.0, 1.0)
 
 
 # What a scorer that averages is made of: its metric and its sign; and the score that it is then.
@@ -143,13 +186,17 @@ def average_loss_of(scorer: Any) -> AverageLoss | None:
     # answer is None.
     if type(scorer) is not type(SCORERS["interval_accuracy"]):
         return None
-    if (
-        getattr(scorer, "_kwargs", None) != {}
-        or getattr(scorer, "_response_method", None) != "predict"
-    ):
+    if getattr(scorer, "_response_method", None) != "predict":
         return None
+    options = getattr(scorer, "_kwargs", None)
     score_func = getattr(scorer, "_score_func", None)
     sign = getattr(scorer, "_sign", None)
+    if score_func is interval_pinball_loss and sign == -1 and options is not None:
+        quantile = options.get("quantile")
+        if options.keys() == {"quantile"} and isinstance(quantile, float):
+            return AverageLoss(0.0, "distance", (quantile, 1 - quantile))
+    if options != {}:
+        return None
     for metric, metric_sign, average in _AVERAGES:
         if score_func is metric and sign == metric_sign:
             return average

@@ -9,13 +9,15 @@ import numpy as np
 
 from marginwood.distributions import turnbull
 from marginwood.intervals import FloatArray, censoring_kind
+from marginwood.losses import optimal_constant
 from marginwood.metrics._brier import integrated_interval_brier_score
 from marginwood.metrics._distributions import d_calibration, interval_log_loss
 from marginwood.metrics._ipcw import integrated_ipcw_brier_score
+from marginwood.metrics._points import interval_pinball_loss
 from marginwood.metrics._ranking import interval_concordance_index, target_interval_auc
 from marginwood.metrics._scorers import interval_crps_between_limits
 
-__all__ = ["Score", "has_many_open", "summarise"]
+__all__ = ["Score", "has_many_open", "score_quantile", "summarise"]
 
 RANKINGS: dict[str, Callable[..., float]] = {
     "concordance index": interval_concordance_index,
@@ -64,6 +66,13 @@ def summarise(y: FloatArray, prediction: FloatArray, distribution: Any = None) -
 def has_many_open(y: FloatArray) -> bool:
     """Whether rankings and distributions say more than distances: many rows have no upper end."""
     return bool(np.isposinf(y[:, 1]).mean() >= MANY_OPEN)
+
+
+def score_quantile(y: FloatArray, prediction: FloatArray, quantile: float) -> Score:
+    """The pinball loss of predicted quantiles, beside that of the best constant for these rows."""
+    best = optimal_constant(y, loss="linear_hinge", quantile=quantile)
+    own = interval_pinball_loss(y, prediction, quantile=quantile)
+    return Score(f"pinball loss, quantile {quantile:g}", own, best.cost / 2 / len(y))
 
 
 def _compute(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from marginwood._support.arrays import as_numbers
 from marginwood._support.tables import library_of
 from marginwood.distributions import turnbull
 from marginwood.intervals import FloatArray, check_intervals
+from marginwood.metrics._scorers import quantile_of
 from marginwood.plotting._canvas import (
     FAINT,
     INTERVAL,
@@ -34,6 +36,9 @@ from marginwood.plotting._targets import plot_intervals
 
 __all__ = ["MOST_NAMED", "plot_quantiles", "plot_survival", "plot_turnbull"]
 
+Predict: TypeAlias = Callable[[Any], FloatArray]
+
+LEVELS = (0.1, 0.5, 0.9)
 CERTAIN: dict[str, Any] = {
     "color": FAINT,
     "alpha": 0.14,
@@ -287,7 +292,7 @@ def _spread_times(fitted: Fitted, X: Any) -> FloatArray:
 
 
 def plot_quantiles(
-    model: Any, X: Any, feature: Any, q: Any = (0.1, 0.5, 0.9), *, y: Any = None, ax: Any = None
+    model: Any, X: Any, feature: Any, q: Any = None, *, y: Any = None, ax: Any = None
 ) -> Any:
     """Draw how predicted quantiles depend on a feature, as a band.
 
@@ -297,16 +302,18 @@ def plot_quantiles(
 
     Parameters
     ----------
-    model : estimator
+    model : estimator or sequence of estimators
         A fitted estimator with ``predict_quantile``, as a forest or a
-        `DistributionalIntervalRegressor`; or a pipeline or a search that ends in one.
+        `DistributionalIntervalRegressor`; or a pipeline or a search that ends in one. Or several
+        models that predict a `quantile` each.
     X : array-like of shape (n_samples, n_features)
         Rows, as the model takes them.
     feature : int or str
         Number or name of a column of X that holds numbers.
-    q : sequence of float, default=(0.1, 0.5, 0.9)
-        Shares from 0 to 1. The least and the greatest bound a band, and so on inwards; one in the
-        middle is a line.
+    q : sequence of float, default=None
+        Shares from 0 to 1; None for 0.1, 0.5 and 0.9, and with several models, which have their
+        own. The least and the greatest bound a band, and so on inwards; one in the middle is a
+        line.
     y : array-like, default=None
         Intervals of the rows, to be drawn under the band. The name of a series, or what those of two columns share, is
         that of the axis.
@@ -330,17 +337,15 @@ def plot_quantiles(
     ['quantiles 0.1 to 0.9', 'median']
     """
     pyplot()
-    fitted = _read_distributions(model)
-    levels = np.unique(as_numbers(q, "q"))
-    if not len(levels) or not (levels[0] >= 0 and levels[-1] <= 1):
-        raise ValueError(f"q: expected shares from 0 to 1, got {q!r}.")
+    fitted, levels, predict = _read_quantiles(model, q)
+    model = model[0] if isinstance(model, list | tuple) else model
     X, place, name = _find_feature(model, X, feature)
     column = _column(X, place, name)
     known = np.isfinite(column)
     if not known.any():
         raise ValueError(f"X: expected rows in which the feature {feature!r} is finite, got none.")
     grid = np.unique(np.quantile(column[known], np.linspace(0, 1, N_GRID), method="nearest"))
-    lines = _quantile_lines(fitted, X, place, grid, levels)
+    lines = _quantile_lines(predict, X, place, grid)
     if not np.isfinite(lines).any():
         raise ValueError(
             "q: expected quantiles that are finite somewhere; more of the mass lies beyond all limits."
@@ -412,9 +417,26 @@ def _column(X: Any, place: int, name: str) -> FloatArray:
         ) from None
 
 
-def _quantile_lines(
-    fitted: Fitted, X: Any, place: int, grid: FloatArray, levels: FloatArray
-) -> FloatArray:
+def _read_quantiles(model: Any, q: Any) -> tuple[Fitted, FloatArray, Predict]:
+    """A model, or the first of several, the quantiles that are drawn, and what predicts them."""
+    if not isinstance(model, list | tuple):
+        fitted = _read_distributions(model)
+        levels = np.unique(as_numbers(LEVELS if q is None else q, "q"))
+        if not len(levels) or not (levels[0] >= 0 and levels[-1] <= 1):
+            raise ValueError(f"q: expected shares from 0 to 1, got {q!r}.")
+        return fitted, levels, lambda X: fitted.predict("quantile", X, levels)
+    pairs = [(quantile_of(one), one) for one in model]
+    by_level = {level: one for level, one in pairs if level is not None}
+    if not model or len(by_level) < len(model):
+        raise ValueError("model: expected models of a quantile each, all of which differ.")
+    if q is not None:
+        raise ValueError("q: expected None with several models, which have a quantile each.")
+    levels = np.array(sorted(by_level))
+    ordered = [by_level[level] for level in levels.tolist()]
+    return read(model[0]), levels, lambda X: np.column_stack([one.predict(X) for one in ordered])
+
+
+def _quantile_lines(predict: Predict, X: Any, place: int, grid: FloatArray) -> FloatArray:
     """The median over rows of each quantile, at every value of a feature: one line per level."""
     rows = np.unique(np.linspace(0, len(X) - 1, MOST_ROWS).round().astype(np.int64))
     repeated = np.tile(rows, len(grid))
@@ -428,5 +450,4 @@ def _quantile_lines(
     else:
         moved = X[repeated]
         moved[:, place] = values
-    quantiles = fitted.predict("quantile", moved, levels)
-    return np.median(quantiles.reshape(len(grid), len(rows), len(levels)), axis=1).T
+    return np.median(predict(moved).reshape(len(grid), len(rows), -1), axis=1).T

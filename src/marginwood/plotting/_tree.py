@@ -142,7 +142,7 @@ def plot_tree(
     colors = plt.cm.ScalarMappable(plt.Normalize(*_widen(value.min(), value.max(), 1e-3)), COLORMAP)
     _draw_branches(drawing, branches)
     _draw_boxes(drawing, texts, colors.to_rgba(value))
-    _draw_scale(drawing, colors)
+    _draw_scale(drawing, colors, fitted.value_name("value"))
     if leaf_idx is not None and intervals is not None:
         strip = _make_strips(drawing, tree_width, table.nodes, intervals)
         DRAWERS[leaves](drawing, strip, end_of_nodes(table, layout)[leaf_idx], intervals)
@@ -279,7 +279,7 @@ def _draw_boxes(drawing: Drawing, texts: list[str], colors: FloatArray) -> None:
         )
 
 
-def _draw_scale(drawing: Drawing, colors: Any) -> None:
+def _draw_scale(drawing: Drawing, colors: Any, name: str) -> None:
     """The colour scale of the values, under the root."""
     bottom = 0.2
     frame = drawing.ax.inset_axes(
@@ -290,7 +290,7 @@ def _draw_scale(drawing: Drawing, colors: Any) -> None:
     frame.tick_params(
         labelsize=(FONT_SIZE - 1) * drawing.scale, length=2 * drawing.scale, pad=2 * drawing.scale
     )
-    drawing.write(PADDING, bottom + 0.2, "value", FONT_SIZE - 1)
+    drawing.write(PADDING, bottom + 0.2, name, FONT_SIZE - 1)
 
 
 def _make_strips(drawing: Drawing, left: float, nodes: Any, intervals: FloatArray) -> Any:

@@ -21,7 +21,7 @@ from marginwood._version import __version__
 from marginwood.intervals import FloatArray, IntArray, check_informative, check_intervals
 from marginwood.losses import hinge_loss
 from marginwood.metrics import error_table
-from marginwood.metrics._summary import has_many_open, summarise
+from marginwood.metrics._summary import has_many_open, score_quantile, summarise
 from marginwood.metrics._tables import ErrorTable
 from marginwood.report._curves import leaf_curves, predicted_ranges, survival_curves
 from marginwood.report._plain import number, numbers
@@ -69,6 +69,7 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
     return {
         "version": __version__,
         "model": fitted.name,
+        "outcome": fitted.value_name("prediction"),
         "parameters": _parameters(fitted),
         "adds_up": ensemble is not None and ensemble.aggregation == "sum" and fitted.tree is None,
         "features": names,
@@ -77,7 +78,7 @@ def describe(model: Any, X: Any, y: Any, row_names: Any = None) -> dict[str, Any
         "scores": _scores(errors),
         "kinds": _kinds(errors),
         "has_many_open": has_many_open(y),
-        "more_scores": _more_scores(y, prediction, distribution, kept, spaced),
+        "more_scores": _more_scores(fitted, y, prediction, distribution, kept, spaced),
         "importances": _importances(fitted.estimator),
         "feature_table": _feature_table(fitted.estimator, X, categories),
         "target": _target_summary(y) | {"is_log": is_log},
@@ -151,13 +152,20 @@ def _kinds(errors: ErrorTable) -> list[dict[str, Any]]:
 
 
 def _more_scores(
-    y: FloatArray, prediction: FloatArray, distribution: Any, kept: IntArray, spaced: IntArray
+    fitted: Fitted,
+    y: FloatArray,
+    prediction: FloatArray,
+    distribution: Any,
+    kept: IntArray,
+    spaced: IntArray,
 ) -> dict[str, Any]:
-    """Scores of the ranking of all rows, and of the distributions of evenly spaced ones."""
+    """Scores of the ranking of all rows and of a quantile, and of the distributions of evenly spaced rows."""
     scores = summarise(y, prediction)
     if distribution is not None:
         places = np.searchsorted(kept, spaced)
         scores += summarise(y[spaced], prediction[spaced], distribution[places])[len(scores) :]
+    if fitted.quantile is not None:
+        scores.append(score_quantile(y, prediction, fitted.quantile))
     return {
         "scores": [
             {name: "" if value is None else value for name, value in score._asdict().items()}

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from marginwood._base import BLOCK
+from marginwood._base import BLOCK, own_d2
 from marginwood._drawing import surface_levels, survey
 from marginwood._fitted import Ensemble, Fitted, Search, read
 from marginwood._trees.bagging import aggregate
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import hinge_loss
-from marginwood.metrics import interval_d2_score
 from marginwood.report._plain import number, numbers
 
 __all__ = ["candidates", "error_curves", "search_surface"]
@@ -31,20 +30,22 @@ def error_curves(fitted: Fitted, X: FloatArray, y: FloatArray) -> list[dict[str,
     curves = []
     ensemble = fitted.ensemble
     if ensemble is not None and fitted.tree is None:
-        curves.append(_ensemble_curve(fitted.estimator, ensemble, X, y))
+        curves.append(_ensemble_curve(fitted, ensemble, X, y))
     if fitted.search is not None:
         curves += _search_curve(fitted.search)
     return curves
 
 
-def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+def _ensemble_curve(fitted: Fitted, ensemble: Ensemble, X: FloatArray, y: FloatArray) -> Any:
     """The error of the first trees: on these rows, out of bag if they are the training rows, and as training saw it."""
+    model, quantile = fitted.estimator, fitted.quantile
     counts = np.unique(np.geomspace(1, len(ensemble.trees), N_POINTS).round().astype(np.int64))
     loss = _loss_of(model)
-    lines = [_line("these data", counts, _errors_of_first(ensemble, counts, X, y, loss))]
+    rules = {"loss": loss, "quantile": quantile or 0.5}
+    lines = [_line("these data", counts, _errors_of_first(ensemble, counts, X, y, rules))]
     drawn = _drawn_rows(model, y)
     if drawn is not None:
-        errors = _errors_of_first(ensemble, counts, X, y, loss, drawn)
+        errors = _errors_of_first(ensemble, counts, X, y, rules, drawn)
         known = ~np.isnan(errors)
         lines.append(_line("out of bag", counts[known], errors[known]))
     is_ours = hasattr(model, "train_score_")  # XGBoost validates without the margin
@@ -57,7 +58,8 @@ def _ensemble_curve(model: Any, ensemble: Ensemble, X: FloatArray, y: FloatArray
         if len(scores):
             lines.append(_line(name, np.arange(len(scores)) + 1, scores))
     x = "stages" if ensemble.aggregation == "sum" else "trees"
-    return _curve(x, UNITS[loss], lines, len(ensemble.trees))
+    unit = UNITS[loss] if quantile is None else f"mean loss of the quantile {quantile:g}"
+    return _curve(x, unit, lines, len(ensemble.trees))
 
 
 def _loss_of(model: Any) -> str:
@@ -77,7 +79,7 @@ def _errors_of_first(
     counts: IntArray,
     X: FloatArray,
     y: FloatArray,
-    loss: Any,
+    rules: dict[str, Any],
     drawn: BoolArray | None = None,
 ) -> FloatArray:
     """The mean loss of the first trees, as many as each count says; with `drawn`, by trees that did not draw a row."""
@@ -94,7 +96,7 @@ def _errors_of_first(
                 absent = False if drawn is None else drawn[:count, rows]
                 prediction = aggregate(predictions[:count].copy(), absent, aggregation)
             known = ~np.isnan(prediction)
-            total[place] += hinge_loss(y[rows][known], prediction[known], loss=loss).sum()
+            total[place] += hinge_loss(y[rows][known], prediction[known], **rules).sum()
             n_rows[place] += known.sum()
     with np.errstate(invalid="ignore"):
         return total / n_rows
@@ -107,7 +109,7 @@ def _drawn_rows(model: Any, y: FloatArray) -> BoolArray | None:
         return None
     known = ~np.isnan(predicted)
     if not known.any() or not np.isclose(
-        interval_d2_score(y[known], predicted[known]), model.oob_score_
+        own_d2(model, y[known], predicted[known], None), model.oob_score_
     ):
         return None
     drawn = np.zeros((len(model.estimators_), len(y)), np.bool_)

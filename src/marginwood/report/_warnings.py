@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from marginwood._base import own_d2
 from marginwood._baselines.transformation import TransformationTree
 from marginwood._core.nodes import LEAF
 from marginwood._ensemble.distributional_superlearner import DistributionalSuperLearner
@@ -14,7 +15,7 @@ from marginwood._fitted import Fitted
 from marginwood._linear.censored import CensoredLinearRegression
 from marginwood._trees.table import IntervalTree, find_missing
 from marginwood.intervals import FloatArray
-from marginwood.metrics import interval_d2_score, interval_mean_squared_error
+from marginwood.metrics import interval_mean_squared_error
 
 __all__ = ["find_warnings"]
 
@@ -96,7 +97,7 @@ def _training_rows(
         rows = ~np.isnan(prediction)
         text = "The model was trained on these intervals. If their features are the same, too, its scores flatter it."
         if rows.any() and np.isfinite(y[rows]).any():
-            d2 = interval_d2_score(y[rows], prediction[rows])
+            d2 = own_d2(model, y[rows], prediction[rows], None)
             error = interval_mean_squared_error(y[rows], prediction[rows])
             text += " Out of bag, by the trees that did not draw a row, "
             text += f"D2 is {d2:.4g} and the interval MSE {error:.4g}."

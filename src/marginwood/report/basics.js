@@ -90,8 +90,9 @@ function describeRow(place) {
   const error = rows.error[place];
   const outcome = error === 0 ? "inside" : `outside by ${format(error)}`;
   const range = rows.rangeLower ? `, range ${formatInterval(rows.rangeLower[place], rows.rangeUpper[place])}` : "";
+  const predicted = report.outcome === "prediction" ? "predicted" : report.outcome;
   return (
-    `Row ${nameRow(place)}: predicted ${format(rows.prediction[place])}${range}, interval ` +
+    `Row ${nameRow(place)}: ${predicted} ${format(rows.prediction[place])}${range}, interval ` +
     `${formatInterval(rows.lower[place], rows.upper[place], rows.closed[place])}, ${outcome}.`
   );
 }

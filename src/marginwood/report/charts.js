@@ -83,7 +83,7 @@ function drawPredictions(places) {
     bottom,
     xTicks: 0,
     yLabel: "target",
-    xLabel: `${plural(places.length, "row")}, by prediction`,
+    xLabel: `${plural(places.length, "row")}, by ${report.outcome}`,
   });
   const step = (width - left) / Math.max(places.length, 1);
   const isSparse = step >= 2.5;

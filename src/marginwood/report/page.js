@@ -117,6 +117,15 @@ function nearestRows(row) {
   return [rows.row[after - 1], rows.row[after]].filter((near) => near !== undefined).join(" and ");
 }
 
+const outcomeTitle = report.outcome[0].toUpperCase() + report.outcome.slice(1);
+
+function nameOutcome() {
+  const section = byId("predictions");
+  if (report.outcome !== "prediction") section.querySelector("h2").textContent = `${outcomeTitle} against intervals`;
+  section.querySelector(".key.inside").textContent = `${report.outcome} inside its interval`;
+  section.querySelector(".key.dot").textContent = report.outcome;
+}
+
 function fillPredictions(follow) {
   const svg = byId("prediction-chart"),
     caption = byId("prediction-caption"),
@@ -201,7 +210,7 @@ function fillWorst(follow) {
   ]);
   byId("worst").append(
     element("h3", {}, "Largest errors"),
-    element("div", { class: "scroll" }, table(["Row", "Interval", "Prediction", "Distance"], lines)),
+    element("div", { class: "scroll" }, table(["Row", "Interval", outcomeTitle, "Distance"], lines)),
   );
 }
 
@@ -373,6 +382,7 @@ function fillData() {
 }
 
 fillHeader();
+nameOutcome();
 const survival = fillSurvival();
 const tree = fillTree();
 const redraws = [fillPredictions(tree.follow), survival.draw, fillCurves(), fillTuning()];
