@@ -47,7 +47,7 @@ from marginwood._trees.leafweights import (
     keeps_rows,
     predict_by_leaves,
 )
-from marginwood._trees.outofbag import ForestPath
+from marginwood._trees.outofbag import ForestPath, OutOfBag
 from marginwood._trees.rules import UNBOUNDED, Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
@@ -346,6 +346,9 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
     def _predict_oob(self, X: FloatArray) -> FloatArray:
         """Predict the training rows by the trees that did not draw them; NaN where all did."""
         return self._predict(X, self._drawn())
+
+    def _out_of_bag(self) -> OutOfBag:
+        return OutOfBag(self)
 
     def _score_oob(self, rows: Rows) -> None:
         self.oob_prediction_ = self._predict_oob(rows.X)
