@@ -107,8 +107,8 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
     checkpoint : path-like, default=None
         File to which each finished piece of the search is appended. A fit that was interrupted or
-        killed and is started again with the same data and parameters does only what is missing. A
-        custom scorer is known by its name only. The file stays when the fit is done.
+        killed and is started again with the same data and parameters does only what is missing. The
+        file stays when the fit is done.
     random_state : int, RandomState instance or None, default=None
         Seed of estimators that draw at random and have none of their own. All candidates share it:
         they differ by their parameters alone.
