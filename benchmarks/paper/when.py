@@ -31,14 +31,18 @@ LABELS = {
 }
 NOISE = 0.3
 N_FRESH = 1000
+N_FOLDS = 5
+N_MARGINS = 7
 TREE = {"loss": LOSSES, "anchor": (0.0,)}
 METHODS = {
-    "MMIT": lambda: IntervalSearchCV(MaxMarginIntervalTree(), TREE, cv=5),
+    "MMIT": lambda: IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": N_MARGINS, **TREE}, cv=N_FOLDS
+    ),
     "MMIT, no margin": lambda: IntervalSearchCV(
-        MaxMarginIntervalTree(), {"margin": (0.0,), **TREE}, cv=5
+        MaxMarginIntervalTree(), {"margin": (0.0,), **TREE}, cv=N_FOLDS
     ),
     "Interval-CART": lambda: IntervalSearchCV(
-        IntervalCART(random_state=0), {"margin": "auto"}, cv=5
+        IntervalCART(random_state=0), {"margin": N_MARGINS}, cv=N_FOLDS
     ),
 }
 REFERENCE = "Interval-CART"
@@ -78,7 +82,13 @@ def pieces(n_seeds):
     """All settings for one seed after another."""
     return [
         Piece(
-            (what, repr(value), method, str(seed), fingerprint((TREE, BASE, NOISE))),
+            (
+                what,
+                repr(value),
+                method,
+                str(seed),
+                fingerprint((TREE, N_MARGINS, N_FOLDS, BASE, NOISE)),
+            ),
             evaluate,
             (what, value, method, seed),
         )

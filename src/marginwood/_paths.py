@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from marginwood._base import Rows, check_features
 from marginwood._support.checks import check_model
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import distances
-from marginwood.metrics._points import mean_hinge_loss
-from marginwood.metrics._scorers import AverageLoss, average_loss_of
+
+if TYPE_CHECKING:
+    from marginwood.metrics._scorers import AverageLoss
 
 __all__ = [
     "ModelPath",
@@ -118,6 +119,8 @@ class ModelPath:
 
     def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
         """The score of every model on other rows."""
+        from marginwood.metrics._scorers import average_loss_of
+
         average = average_loss_of(scorer)
         scores = np.full(len(self.values), np.nan)
         best_step = 0
@@ -156,6 +159,8 @@ class SideBySide:
 
 def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> float:
     """A score that is the best one less the mean of a loss."""
+    from marginwood.metrics._points import mean_hinge_loss
+
     if average.row_loss == "squared_distance":
         return average.best - mean_hinge_loss(
             test.intervals, prediction, test.weight, "squared_hinge"

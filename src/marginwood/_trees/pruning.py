@@ -19,16 +19,12 @@ from sklearn.utils import Bunch
 
 from marginwood._base import Rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, parents
-from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, collapse_rates, path_losses
 from marginwood._paths import ModelPath
 from marginwood._support.checks import check_each, check_not_negative
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.metrics._scorers import average_loss_of
 
 __all__ = ["PrunableMixin", "PruningPath", "SubtreePath", "leaves_along", "prune", "pruning_path"]
-
-ROW_LOSSES = {"distance": DISTANCE, "squared_distance": SQUARED_DISTANCE, "miss": MISS}
 
 # Alphas that differ by less, relatively, differ by rounding: they are one.
 ALPHA_TOLERANCE = 1e-10
@@ -59,6 +55,8 @@ def geometric_means(alphas: npt.NDArray[Any]) -> FloatArray:
 
 def pruning_path(nodes: npt.NDArray[np.void]) -> PruningPath:
     """Find the pruning path of a node table, in O(n log n) for n nodes."""
+    from marginwood._core.prune import collapse_rates
+
     is_split = nodes["children_left"] != LEAF
     splits = np.flatnonzero(is_split)
     total_weight = nodes["weighted_n_node_samples"][0]
@@ -157,6 +155,9 @@ class SubtreePath(ModelPath):
 
     def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
         """The score of every subtree; if it averages a loss per row, in one walk per row."""
+        from marginwood._core.prune import ROW_LOSSES, path_losses
+        from marginwood.metrics._scorers import average_loss_of
+
         average = average_loss_of(scorer)
         if average is None:
             return super().scores(test, scorer, weighted=weighted)
@@ -168,7 +169,7 @@ class SubtreePath(ModelPath):
         )[self._steps]
         losses /= test.weight.sum()
         return average.best - (
-            np.minimum(losses, 1.0) if kind == MISS else losses
+            np.minimum(losses, 1.0) if average.row_loss == "miss" else losses
         )  # a sum of all weights may round up
 
 
