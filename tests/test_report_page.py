@@ -17,12 +17,13 @@ from marginwood import (
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
     TransformedIntervalRegressor,
+    from_events,
 )
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES
-from marginwood.metrics import get_scorer
+from marginwood.metrics import get_scorer, interval_concordance_index
 from marginwood.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -455,6 +456,20 @@ def test_the_page_says_what_the_model_scored_and_was_tuned_by(open_page, models)
     page.locator("#surfaces svg").first.focus()
     page.keyboard.press("ArrowRight")
     assert page.inner_text("#surface-caption") != caption
+
+
+def test_rankings_and_curves_lead_where_many_rows_are_open_above(open_page, models, folder):
+    time = np.where(np.isfinite(Y_NEW[:, 0]), Y_NEW[:, 0], Y_NEW[:, 1])
+    y = from_events(time, np.arange(len(time)) % 3 > 0)
+    rows = X_NEW.set_axis(models["forest"].feature_names_in_, axis=1)
+    write_report(models["forest"], rows, y, folder / "open.html")
+    page = open_page("open")
+    keep_picture(page, "open")
+    tiles = page.locator("#scores li").all_inner_texts()
+    names = [tile.splitlines()[0] for tile in tiles]
+    assert names[:4] == ["Concordance index", "CRPS", "IPCW Brier score", "D2"]
+    concordance = interval_concordance_index(y, models["forest"].predict(rows))
+    assert f"{concordance:.4g}" in tiles[0]
 
 
 def test_any_tree_of_a_forest_can_be_chosen(open_page, models):
