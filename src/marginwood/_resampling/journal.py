@@ -40,7 +40,6 @@ __all__ = ["Journal", "describe", "digest"]
 # Parameters on which no result depends.
 ONLY_SPEED = ("n_jobs", "verbose", "checkpoint")
 FORMAT = "marginwood journal 2"
-LONG = 100  # entries of an array, beyond which its digest stands for them
 HAS_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
@@ -65,7 +64,7 @@ def describe(value: Any, without: Collection[str] = ()) -> Any:
 
     They come as a dict, those of estimators inside it as dicts of their own; `without` names
     parameters that are left out. Anything else comes as JSON can hold it: numbers as text, because
-    1 is a count where 1.0 is a share, long arrays by their digest, functions by their code, and
+    1 is a count where 1.0 is a share, arrays to the last number, functions by their code, and
     objects that do not say what they are by their pickle.
     """
     if hasattr(value, "get_params") and not isinstance(value, type):
@@ -78,9 +77,7 @@ def describe(value: Any, without: Collection[str] = ()) -> Any:
         return sorted(json.dumps(describe(item)) for item in value)
     if issparse(value):
         return digest(value.tocsr())
-    if hasattr(value, "__array__"):
-        array = np.asarray(value)
-        value = digest(array) if array.size > LONG and not array.dtype.hasobject else array.tolist()
+    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
     if isinstance(value, FunctionType):
