@@ -435,6 +435,7 @@ def test_another_selection_reads_the_same_journal(tmp_path):
     ("parameters", "names"),
     [
         ({"estimator__max_depth": 3}, "max_depth"),
+        ({"grid": {"margin": 3, "loss": ["linear_hinge"]}}, "grid"),
         ({"grid": {"margin": [0.0, 0.3]}}, "grid"),
         ({"cv": 4}, "cv"),
         ({"scoring": "interval_d2"}, "scoring"),
