@@ -148,7 +148,7 @@ def test_no_more_folds_are_prepared_than_there_are_threads(n_jobs):
     Recorder.most = 0
     rows = Rows(np.zeros((20, 1)), np.zeros((20, 2)), np.ones(20))
     scorer = get_scorer("neg_interval_mean_squared_error")
-    folds = [Trial(Fold(rows, *split), rows, scorer) for split in KFold(10).split(rows.X)]
+    folds = [Trial(Fold(rows, *split), scorer) for split in KFold(10).split(rows.X)]
     points = [Point(Recorder(), {}, {}) for _ in range(3)]
     paths = score_paths(points, folds, n_jobs=n_jobs)
     assert len(paths) == 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,13 @@ from marginwood._base import (
 from marginwood._paths import AUTO, is_searchable
 from marginwood._resampling.folds import Bags, Fold, fingerprint, make_folds
 from marginwood._resampling.journal import describe, digest
-from marginwood._resampling.splitters import RepeatedCensoringStratifiedKFold
+from marginwood._resampling.splitters import N_SPLITS, RepeatedCensoringStratifiedKFold
 from marginwood._support.checks import check_choice, check_model, is_integer
 from marginwood._support.notices import warn
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.best import as_given, for_checked_rows, refit
 from marginwood._tuning.delegation import Delegating
-from marginwood._tuning.search import PathJournal, Point, Trial, score_paths, tabulate
+from marginwood._tuning.search import Label, PathJournal, Point, Trial, score_paths, tabulate
 from marginwood._tuning.selection import SELECTIONS, select
 from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
@@ -233,9 +232,9 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         return self._search(X, y, sample_weight, groups)
 
     def _search(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, labels: FloatArray | None = None
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, label: Label | None = None
     ) -> IntervalSearchCV:
-        """Fit; models learn the labels, if there are any, and are scored by the targets."""
+        """Fit; models learn labels, if there is a teacher, and are scored by the targets."""
         check_choice("selection", self.selection, SELECTIONS)
         check_model("estimator", self._unfitted())
         if is_searchable(self._unfitted()):
@@ -244,20 +243,20 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         estimator = clone(self._unfitted())
         rows = check_rows(self._check_features(estimator, X), y, sample_weight)
         _check_squares(rows, scorer)
-        taught = rows if labels is None else rows._replace(intervals=labels)
+        taught = rows if label is None else rows._replace(intervals=label(None))
         points = make_points(
-            for_checked_rows(estimator), self.grid, rows, is_taught=labels is not None
+            for_checked_rows(estimator), self.grid, rows, is_taught=label is not None
         )
         scorer = scorer_for(points[0].estimator, scorer)
         seed = self._seed(points)
         weighted = sample_weight is not None
-        folds = self._make_folds(estimator, points, rows, groups, weighted=weighted)
-        folds = [replace(fold, rows=taught) for fold in folds]
-        trials = [Trial(fold, rows, scorer) for fold in folds]
+        cv = self._choose_folds(estimator, groups, is_taught=label is not None)
+        folds = self._make_folds(cv, points, rows, groups, weighted=weighted)
+        trials = [Trial(fold, scorer, label) for fold in folds]
         if points[0].is_found:
             every = np.flatnonzero(taught.weight)
-            trials = [Trial(Fold(taught, every, every[:0]), rows, scorer), *trials]
-        with self._open_journal(points, rows, folds, seed) as journal:
+            trials = [Trial(Fold(taught, every, every[:0]), scorer), *trials]
+        with self._open_journal(points, taught, folds, seed) as journal:
             paths = score_paths(
                 points, trials, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose
             )
@@ -306,15 +305,23 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
             point.estimator.set_params(**dict.fromkeys(tried, seed))
         return seed
 
+    def _choose_folds(self, estimator: Any, groups: Any, *, is_taught: bool) -> Any:
+        """The `cv`, or what suits an estimator; None for rows that are scored out of bag."""
+        default = getattr(estimator, "default_folds", "folds")
+        is_oob = isinstance(self.cv, str) and self.cv == OOB and default == OOB
+        if is_taught and is_oob:
+            raise ValueError(
+                "cv: a teacher has seen the rows that are out of bag; expected folds, got 'oob'."
+            )
+        if self.cv is not None or groups is not None or default == "folds" or is_taught:
+            return None if is_oob else N_SPLITS if self.cv is None else self.cv
+        return None if default == OOB else RepeatedCensoringStratifiedKFold(random_state=0)
+
     def _make_folds(
-        self, estimator: Any, points: list[Point], rows: Rows, groups: Any, *, weighted: bool
+        self, cv: Any, points: list[Point], rows: Rows, groups: Any, *, weighted: bool
     ) -> list[Fold]:
         """The folds; one, of all rows, if every row is scored by the trees that did not draw it."""
-        default = getattr(estimator, "default_folds", "folds")
-        cv = self.cv
-        if cv is None and groups is None and default != "folds":
-            cv = OOB if default == OOB else RepeatedCensoringStratifiedKFold(random_state=0)
-        if not isinstance(cv, str) or cv != OOB or default != OOB:
+        if cv is not None:
             return make_folds(rows, cv, groups, weighted=weighted)
         if not all(point.estimator.bootstrap for point in points):
             raise ValueError(
@@ -328,14 +335,14 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         return [Bags(rows, every, every, weighted)]
 
     def _open_journal(
-        self, points: list[Point], rows: Rows, folds: list[Fold], seed: int | None
+        self, points: list[Point], taught: Rows, folds: list[Fold], seed: int | None
     ) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
         header = describe(self._unfitted()) | fingerprint(folds)
-        if folds[0].rows is not rows:
-            header |= {"y": digest(rows.intervals), "labels": header["y"]}
+        if folds[0].rows is not taught:
+            header["labels"] = digest(taught.intervals)
         header["scoring"] = describe(self.scoring)
         header["grid"] = digest([point.params | dict(point.values) for point in points])
         header["random_state"] = seed

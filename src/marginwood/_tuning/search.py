@@ -8,13 +8,13 @@ models. A *piece* of the work is one point on one *fold*: rows to train on and r
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwood._base import Rows
 from marginwood._paths import FOUND, ModelPath, is_searchable
 from marginwood._resampling.folds import Bags, Fold
 from marginwood._resampling.journal import Journal
@@ -23,7 +23,19 @@ from marginwood._trees.pruning import geometric_means, subtree_at
 from marginwood._tuning.selection import spread
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["PathJournal", "Piece", "Point", "ScoredPath", "Trial", "score_paths", "tabulate"]
+__all__ = [
+    "Label",
+    "PathJournal",
+    "Piece",
+    "Point",
+    "ScoredPath",
+    "Trial",
+    "score_paths",
+    "tabulate",
+]
+
+# From numbers of rows to what a teacher that has seen no others says of them; None for all rows.
+Label = Callable[[IntArray | None], FloatArray]
 
 
 class Point(NamedTuple):
@@ -70,16 +82,16 @@ class PlainPath(ModelPath):
 
 
 class Trial:
-    """A fold of a search, whose models learn the fold's labels and are scored by rows that may have others.
+    """A fold of a search; models may learn labels of a teacher that has seen no rows but those that train.
 
-    What all points share, such as sorted features, is prepared on first use and lives until
-    `release`; threads may share it.
+    What all points share, such as labels and sorted features, is prepared on first use and lives
+    until `release`; threads may share it.
     """
 
-    def __init__(self, fold: Fold, rows: Rows, scorer: Any) -> None:
+    def __init__(self, fold: Fold, scorer: Any, label: Label | None = None) -> None:
         self._fold = fold
-        self._rows = rows
         self._scorer = scorer
+        self._label = label
         self._lock = threading.Lock()
         self._prepared: Any = None
 
@@ -93,20 +105,29 @@ class Trial:
         return ScoredPath(path.values, path.complexity, self._scores(path))
 
     def _fit(self, point: Point) -> Any:
-        if not is_searchable(point.estimator):
-            return PlainPath(self._fold.fit(point.estimator))
         with self._lock:
             if self._prepared is None:
-                self._prepared = point.estimator._prepare(self._fold.rows.take(self._fold.train))
+                self._prepared = self._prepare(point.estimator)
             prepared = self._prepared
-        return point.estimator._fit_path(prepared, point.values)
+        if is_searchable(point.estimator):
+            return point.estimator._fit_path(prepared, point.values)
+        return PlainPath(prepared.fit(point.estimator))
+
+    def _prepare(self, estimator: Any) -> Any:
+        """The fold with its labels; for estimators that search, the rows that train as they share them."""
+        fold = self._fold
+        if self._label is not None:
+            rows = fold.rows._replace(intervals=fold.rows.intervals.copy())
+            rows.intervals[fold.train] = self._label(fold.train)
+            fold = replace(fold, rows=rows)
+        return estimator._prepare(fold.rows.take(fold.train)) if is_searchable(estimator) else fold
 
     def _scores(self, path: Any) -> FloatArray:
         scores: FloatArray = np.empty(0)  # unless rows are unseen, values of the path are all
         if isinstance(self._fold, Bags):
-            scores = path.oob_scores(self._rows, self._scorer, weighted=self._fold.weighted)
+            scores = path.oob_scores(self._fold.rows, self._scorer, weighted=self._fold.weighted)
         elif len(self._fold.unseen):
-            unseen = self._rows.take(self._fold.unseen)
+            unseen = self._fold.rows.take(self._fold.unseen)
             scores = path.scores(unseen, self._scorer, weighted=self._fold.weighted)
         return scores
 
