@@ -20,9 +20,17 @@ from marginwood._base import LARGEST_SEED
 from marginwood._support.threads import count_threads
 from marginwood._trees.growing import Grown, SortedRows, grow
 from marginwood._trees.rules import Rules
+from marginwood._trees.table import IntervalTree
 from marginwood.intervals import FloatArray, IntArray
+from marginwood.losses import hinge_loss
 
-__all__ = ["Draw", "aggregate", "grow_trees"]
+__all__ = ["THIRD", "Draw", "aggregate", "choose_features", "grow_trees"]
+
+THIRD = 1 / 3
+# How many trees choose between a third of the features and all, and when all are chosen: where they
+# have less than this share of the error. See docs/decisions/trees.md.
+N_PILOTS = 20
+LEAST_GAIN = 0.9
 
 # How often the data is sent to a cluster that keeps losing it.
 MAX_ATTEMPTS = 3
@@ -84,6 +92,27 @@ def grow_trees(
         except CancelledError:
             if n_attempts == MAX_ATTEMPTS:
                 raise
+
+
+def choose_features(
+    rows: SortedRows, rules: Rules, draws: Sequence[Draw], aggregation: str, n_jobs: int | None
+) -> tuple[Rules, list[Grown]]:
+    """A third of the features in each node, or all of them, as the first trees say out of bag; and these trees."""
+    draws = draws[:N_PILOTS]
+    drawn = np.array([draw.counts() > 0 for draw in draws])
+    is_scored = ~drawn.all(axis=0)
+    X, intervals, weight = rows.rows.take(is_scored)
+    tried = []
+    for share in (THIRD, None):
+        own = rules._replace(max_features=share)
+        grown = list(grow_trees(rows, own, draws, n_jobs))
+        tables = [IntervalTree(one.nodes, rows.saw_missing, one.subsets) for one in grown]
+        predictions = np.array([table.predict(X) for table in tables])
+        prediction = aggregate(predictions, drawn[:, is_scored], aggregation)
+        losses = hinge_loss(intervals, prediction, loss=rules.loss, quantile=rules.quantile)
+        tried.append((own, grown, float((weight * losses).sum())))
+    third, whole = tried
+    return (whole if whole[2] < LEAST_GAIN * third[2] else third)[:2]
 
 
 def aggregate(predictions: FloatArray, absent: Any, aggregation: str) -> FloatArray:

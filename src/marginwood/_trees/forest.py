@@ -38,7 +38,7 @@ from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped, count_threads
-from marginwood._trees.bagging import Draw, aggregate, grow_trees
+from marginwood._trees.bagging import THIRD, Draw, aggregate, choose_features, grow_trees
 from marginwood._trees.growing import Grown, SortedRows
 from marginwood._trees.leafweights import (
     decode_rows,
@@ -53,14 +53,9 @@ from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import LOSSES, Loss, hinge_loss
+from marginwood.losses import LOSSES, Loss
 
 __all__ = ["MaxMarginIntervalForest"]
-
-THIRD = 1 / 3
-# Chosen on training rows: `python -m benchmarks.choices forest`.
-N_PILOTS = 20
-LEAST_GAIN = 0.9  # of the error with a third
 
 
 class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMixin, BaseEstimator):
@@ -303,7 +298,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
             if n_kept:
                 rules = rules._replace(max_features=self.max_features_)
             elif self.bootstrap and rows.X.shape[1] > 1:
-                rules, first = self._choose_features(rows, rules, draws[:N_PILOTS])
+                rules, first = choose_features(rows, rules, draws, self.aggregation, self.n_jobs)
         self.max_features_: int = rules.options(len(rows.X), rows.X.shape[1], 1.0).max_features
         prototype = make_tree(rules, self)
         trees = []
@@ -333,29 +328,6 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         if self.oob_score:
             self._score_oob(rows.rows)
         return self
-
-    def _choose_features(
-        self, rows: SortedRows, rules: Rules, draws: list[Draw]
-    ) -> tuple[Rules, list[Grown]]:
-        """A third of the features in each node, or all of them, and the first trees of the choice."""
-        X, intervals, weight = rows.rows
-        drawn = np.array([draw.counts() > 0 for draw in draws])
-        tried = []
-        for share in (THIRD, None):
-            own = rules._replace(max_features=share)
-            grown = list(grow_trees(rows, own, draws, self.n_jobs))
-            tables = [IntervalTree(one.nodes, rows.saw_missing, one.subsets) for one in grown]
-
-            def predict_block(block: slice, tables: list[IntervalTree] = tables) -> FloatArray:
-                predictions = np.array([table.predict(X[block]) for table in tables])
-                return aggregate(predictions, drawn[:, block], self.aggregation)
-
-            predictions = self._over_blocks(predict_block, len(X))
-            losses = hinge_loss(intervals, predictions, loss=self.loss, quantile=self.quantile)
-            is_scored = ~drawn.all(axis=0)
-            tried.append((own, grown, float((weight * losses)[is_scored].sum())))
-        third, whole = tried
-        return (whole if whole[2] < LEAST_GAIN * third[2] else third)[:2]
 
     @property
     def estimators_samples_(self) -> list[IntArray]:
