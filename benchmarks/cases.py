@@ -73,7 +73,7 @@ def _cases():
             partial(_fit, booster),
         )
     for (_, n, p, _, _), loss in product(tuning.TIMED, LOSSES):
-        yield Case("tune", loss, n, p, partial(_fit, tuning.protocol(losses=[loss], n_jobs=1)))
+        yield Case("tune", loss, n, p, partial(_fit, tuning.protocol(loss)))
 
 
 CASES = tuple(_cases())

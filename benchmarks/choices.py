@@ -5,8 +5,8 @@ cross-validation on the other rows. Printed is, for each candidate, the geometri
 of its error, against that of the first.
 
 - ``python -m benchmarks.choices anchor --data DIR``: the anchors of trees, each with the margin and
-  pruning that `MaxMarginIntervalTreeCV` chooses for it.
-- ``python -m benchmarks.choices tree --data DIR``: the defaults of `MaxMarginIntervalTreeCV`, one
+  pruning that `IntervalSearchCV` chooses for it.
+- ``python -m benchmarks.choices tree --data DIR``: the defaults of a tuned tree, one
   changed at a time, scored on rows that the search has not seen; the last is the paper's search
   with two losses and anchors.
 - ``python -m benchmarks.choices forest --data DIR``: the anchors of forests, by out-of-bag rows.
@@ -39,10 +39,12 @@ from sklearn.base import clone
 from benchmarks.paper.methods import METHODS
 from marginwood import (
     CrossFittedIntervalRegressor,
+    IntervalSearchCV,
     IntervalSuperLearner,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
-    MaxMarginIntervalTreeCV,
+    MaxMarginIntervalTree,
+    TaughtRegressor,
     interval_mean_squared_error,
 )
 from marginwood._base import Rows
@@ -77,22 +79,17 @@ XGB_GRIDS = (
 )
 TREES = {
     "defaults": {},
-    "both losses": {"losses": LOSSES},
-    "21 margins": {"n_margins": 21},
+    "both losses": {"grid": {"loss": LOSSES}},
+    "21 margins": {"grid": {"margin": 21}},
     "folds dealt out once": {"cv": 5},
-    "dealt out once, 21 margins": {"cv": 5, "n_margins": 21},
-    "no anchors": {"anchors": (0.0,)},
+    "dealt out once, 21 margins": {"cv": 5, "grid": {"margin": 21}},
+    "no anchors": {"grid": {"anchor": (0.0,)}},
     "one standard error": {"selection": "1se"},
-    "taught": {"teacher": IntervalSuperLearner(random_state=0)},
-    "taught, half of the weight": {
-        "teacher": IntervalSuperLearner(random_state=0),
-        "teacher_share": 0.5,
-    },
+    "taught": {"share": 0.8},
+    "taught, half of the weight": {"share": 0.5},
     "many candidates": {
         "cv": 10,
-        "losses": LOSSES,
-        "n_margins": 21,
-        "anchors": (0.0, 1.0, 3.0, 10.0),
+        "grid": {"loss": LOSSES, "margin": 21, "anchor": (0.0, 1.0, 3.0, 10.0)},
     },
 }
 FORESTS = {
@@ -135,8 +132,10 @@ LEAST_ERROR = 1e-12  # of a set whose rows are all satisfied
 
 def anchor_errors(X, y):
     """The least cross-validated error of each anchor, by its name."""
-    search = MaxMarginIntervalTreeCV(
-        losses="squared_hinge", n_margins=7, anchors=ANCHORS, n_jobs=-1
+    search = IntervalSearchCV(
+        MaxMarginIntervalTree(),
+        {"loss": ["squared_hinge"], "margin": 7, "anchor": ANCHORS},
+        n_jobs=-1,
     ).fit(X, y)
     results = search.cv_results_
     return {
@@ -164,7 +163,11 @@ def tree_errors(X, y):
     """The error of tuned trees on rows that they have not seen."""
 
     def predict(X, y, X_test, **options):
-        return MaxMarginIntervalTreeCV(n_jobs=-1, **options).fit(X, y).predict(X_test)
+        share = options.pop("share", None)
+        model = IntervalSearchCV(MaxMarginIntervalTree(), n_jobs=-1).set_params(**options)
+        if share is not None:
+            model = TaughtRegressor(model, IntervalSuperLearner(random_state=0), share=share)
+        return model.fit(X, y).predict(X_test)
 
     return unseen_errors(
         X, y, {name: partial(predict, **options) for name, options in TREES.items()}

@@ -217,12 +217,14 @@ def tune(settings):
 
 
 def threads(settings):
-    """One tree and boosting in two threads, in seconds; needs two idle cores."""
+    """One tree and boosting in two threads, and the default search in up to 16, in seconds; needs idle cores."""
     for what, seconds, reference in boosting.thread_times(settings):
         yield Row(f"{what}, two threads", "one thread", seconds, reference, "s", 1 / 1.7)
     for what, seconds, reference in boosting.level_times(settings):
         against = "XGBoost hist, survival:aft, two threads"
         yield Row(f"boost, {what}, two threads", against, seconds, reference, "s", 1.0)
+    for what, seconds, reference, allowed in tuning.thread_times(settings):
+        yield Row(f"search, {what}", "one thread", seconds, reference, "s", allowed)
 
 
 def boost(settings):

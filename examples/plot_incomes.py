@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.ensemble import RandomForestRegressor
 
-from marginwood import MaxMarginIntervalForest, MaxMarginIntervalTreeCV
+from marginwood import IntervalSearchCV, MaxMarginIntervalForest, MaxMarginIntervalTree
 from marginwood.datasets import load_incomes
 from marginwood.metrics import interval_d2_score
 from marginwood.plotting import plot_tree
@@ -35,8 +35,8 @@ print(y[[0, 400, 943]])  # from the lower end to under the upper one
 # one that is about as good as the best.
 
 half = np.arange(len(X)) % 2 == 0
-search = MaxMarginIntervalTreeCV(
-    n_margins=5, anchors=[0], min_samples_leaf=20, selection="1se"
+search = IntervalSearchCV(
+    MaxMarginIntervalTree(min_samples_leaf=20), {"margin": 5, "anchor": [0]}, selection="1se"
 ).fit(X[half], y[half])
 ax = plot_tree(search, X[half], y[half], feature_names=names)
 

@@ -19,7 +19,12 @@ from itertools import pairwise
 import numpy as np
 from matplotlib import pyplot as plt
 
-from marginwood import IntervalDummyRegressor, L1IntervalRegressionCV, MaxMarginIntervalForest
+from marginwood import (
+    IntervalDummyRegressor,
+    IntervalSearchCV,
+    L1IntervalRegression,
+    MaxMarginIntervalForest,
+)
 from marginwood.metrics import interval_accuracy, target_interval_auc, target_interval_roc
 
 MAX_BREAKS = 8
@@ -106,7 +111,7 @@ print(y[:4].round(2), f"\nopen above (no breaks): {np.isinf(y[:, 1]).mean():.0%}
 half = np.arange(len(X)) % 2 == 0
 models = {
     "constant": IntervalDummyRegressor(),
-    "linear": L1IntervalRegressionCV(n_margins=3, margins="auto"),
+    "linear": IntervalSearchCV(L1IntervalRegression(), {"margin": 3}),
     "forest": MaxMarginIntervalForest(margin=0.5, min_samples_leaf=3, random_state=0),
 }
 predicted = {name: model.fit(X[half], y[half]).predict(X[~half]) for name, model in models.items()}

@@ -256,6 +256,7 @@ def check_case(number):
         folder = Path(name)
         names, columns, words = draw_table(rng)
         table = write_table(rng, folder, names, columns)
+        check_description(random.Random(f"describe {number}"), table, names, words, folder)
         model = folder / "model.mw"
         if not check_command(draw_fit(rng, table, names, words, model), folder, model):
             return
@@ -265,6 +266,26 @@ def check_case(number):
             use, made = draw_use(rng, table, model, folder, names)
             if check_command(use, folder, made) and made:
                 made.unlink()
+
+
+def check_description(rng, table, names, words, folder):
+    """A target can be summarised and drawn without a model, or it is said why not."""
+    words = ["describe", str(table), *words, "--bootstrap", "2"]
+    if rng.random() < 0.5:
+        words += [f"--by={rng.choice(names)}"]
+    if rng.random() < 0.6:
+        words += ["--method", rng.choice(["ros", "lognormal", "mean"])]
+    if rng.random() < 0.5:
+        words += [f"--threshold={rng.choice(['0', '1', '-1e308', 'inf', 'x'])}"]
+    out = folder / rng.choice(["picture.png", "picture.svg", "picture"])
+    is_drawn = rng.random() < 0.2
+    if (
+        check_command(
+            [*words, *(["--out", str(out)] if is_drawn else [])], folder, out if is_drawn else None
+        )
+        and is_drawn
+    ):
+        out.unlink()
 
 
 def check_predictions(model, table, folder):

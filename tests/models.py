@@ -4,6 +4,7 @@ import inspect
 from importlib.util import find_spec
 
 import marginwood
+from marginwood._paths import Searchable
 
 SMALL = {"n_estimators": 5, "n_margins": 3, "cv": 3, "max_depth": 3, "random_state": 0}
 
@@ -15,6 +16,11 @@ def small(cls):
     tree = marginwood.MaxMarginIntervalTree(max_depth=2)
     if "estimator" in parameters:
         options["estimator"] = tree
+    if {"grid", "estimator"} <= parameters.keys():
+        options["grid"] = {"margin": 3}
+    if "student" in parameters:
+        teacher = marginwood.CrossFittedIntervalRegressor(tree, cv=3)
+        options |= {"student": tree, "teacher": teacher}
     if "regressor" in parameters:  # any target may be transformed by these
         options |= {"regressor": tree, "func": "arcsinh"}
     if "models" in parameters:
@@ -41,5 +47,11 @@ def public_classes():
 
 
 def small_models():
-    """Small models, not fitted, by the names of their classes."""
-    return {name: small(cls) for name, cls in public_classes().items()}
+    """Small models, not fitted, by the names of their classes; and a search around every kind that has a grid."""
+    models = {name: small(cls) for name, cls in public_classes().items()}
+    searches = {
+        f"IntervalSearchCV of {name}": marginwood.IntervalSearchCV(model, cv=3, random_state=0)
+        for name, model in models.items()
+        if isinstance(model, Searchable)
+    }
+    return models | searches

@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 
 from marginwood import (
-    L1IntervalRegressionCV,
+    IntervalSearchCV,
+    L1IntervalRegression,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     interval_accuracy,
     interval_d2_score,
     interval_hinge_loss,
@@ -115,7 +115,7 @@ def test_the_largest_limits_are_fitted_and_scored(loss):
 def test_a_search_scores_targets_of_every_unit_alike(exponent):
     X, y = wave()
     search, same = (
-        MaxMarginIntervalTreeCV(cv=3, selection="1se").fit(X, target)
+        IntervalSearchCV(MaxMarginIntervalTree(), cv=3, selection="1se").fit(X, target)
         for target in (y, np.ldexp(y, exponent))
     )
     for name in ("mean_test_score", "std_test_score"):
@@ -127,8 +127,10 @@ def test_a_search_scores_targets_of_every_unit_alike(exponent):
 
 def test_a_linear_search_by_one_standard_error_takes_targets_whose_squared_errors_have_no_square():
     X, y = wave()
-    large = L1IntervalRegressionCV(n_alphas=10, selection="1se").fit(X, np.ldexp(y, 340))
-    small = L1IntervalRegressionCV(n_alphas=10, selection="1se").fit(X, y)
+    large = IntervalSearchCV(L1IntervalRegression(), {"alpha": 10}, selection="1se").fit(
+        X, np.ldexp(y, 340)
+    )
+    small = IntervalSearchCV(L1IntervalRegression(), {"alpha": 10}, selection="1se").fit(X, y)
     np.testing.assert_allclose(np.ldexp(large.predict(X), -340), small.predict(X), rtol=1e-6)
 
 

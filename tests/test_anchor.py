@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from marginwood import (
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
 )
 from marginwood._core.nodes import LEAF
 from marginwood._trees import growing
@@ -145,17 +145,17 @@ def tables(model):
     "model",
     [
         MaxMarginIntervalTree(margin=0.1, ccp_alpha=0.01),
-        MaxMarginIntervalTreeCV(margins=[0.1], anchors=[0.0], cv=2),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.1], "anchor": [0.0]}, cv=2),
         MaxMarginIntervalForest(5, margin=0.1, random_state=0),
         MaxMarginIntervalBoosting(5, margin=0.1, random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )
 def test_without_an_anchor_nothing_touches_the_values_that_growing_gave(model, loss, monkeypatch):
-    is_search = isinstance(model, MaxMarginIntervalTreeCV)
-    model = clone(model).set_params(
-        **({"losses": loss} if is_search else {"loss": loss, "anchor": 0.0})
-    )
+    model = clone(model)
+    is_search = isinstance(model, IntervalSearchCV)
+    given = {"loss": [loss], "anchor": [0.0], "margin": [0.1]} if is_search else {}
+    model.set_params(**({"grid": given} if is_search else {"loss": loss, "anchor": 0.0}))
     before = tables(model.fit(X, Y))
 
     def fail(*_):
@@ -163,7 +163,7 @@ def test_without_an_anchor_nothing_touches_the_values_that_growing_gave(model, l
 
     monkeypatch.setattr(growing, "anchor_values", fail)
     assert tables(model.fit(X, Y)) == before
-    model.set_params(**({"anchors": [1.0]} if is_search else {"anchor": 1.0}))
+    model.set_params(**({"grid": given | {"anchor": [1.0]}} if is_search else {"anchor": 1.0}))
     with pytest.raises(AssertionError, match="values were anchored"):
         model.fit(X, Y)
 

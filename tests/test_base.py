@@ -116,13 +116,13 @@ def test_a_fit_that_fails_on_its_folds_leaves_the_estimator_unfitted(name):
 
 
 PATHS = [
-    marginwood.L1IntervalRegressionCV,
-    marginwood.TransformationTreeCV,
-    partial(marginwood.IntervalCARTCV, random_state=0),
+    partial(marginwood.IntervalSearchCV, marginwood.L1IntervalRegression()),
+    partial(marginwood.IntervalSearchCV, marginwood.TransformationTree()),
+    partial(marginwood.IntervalSearchCV, marginwood.IntervalCART(random_state=0)),
 ]
 
 
-@pytest.mark.parametrize("estimator", [*PATHS, marginwood.MaxMarginIntervalTreeCV])
+@pytest.mark.parametrize("estimator", [*PATHS, marginwood.IntervalSearchCV])
 def test_a_fold_without_weight_is_refused(estimator):
     weight = np.repeat([1.0, 0.0], 20)
     first, second = np.arange(20), np.arange(20, 40)

@@ -269,7 +269,8 @@ def test_a_power_law_is_fitted_as_it_is():
 
 def test_when_varies_one_thing_and_compares_with_cart(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(when, "BASE", when.BASE | {"n": 40, "p": 1})
-    monkeypatch.setattr(when, "SEARCH", {"cv": 2, "n_margins": 2})
+    monkeypatch.setattr(when, "N_FOLDS", 2)
+    monkeypatch.setattr(when, "N_MARGINS", 2)
     monkeypatch.setattr(when, "VARIED", {"open": (0.0, 0.5), "open above": (0.5,)})
     when.main(["--out", str(tmp_path), "--seeds", "2"])
     printed = capsys.readouterr().out

@@ -18,10 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import strategies
 from marginwood import (
     IntervalDummyRegressor,
+    IntervalSearchCV,
     L1IntervalRegression,
-    L1IntervalRegressionCV,
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalBoostingCV,
     MaxMarginIntervalTree,
     load,
     save,
@@ -378,7 +377,7 @@ def test_a_line_is_learned_better_with_a_linear_first_model():
     fresh, hidden = make_linear(random_state=1)
     usual = MaxMarginIntervalBoosting(random_state=0).fit(features, targets)
     linear = MaxMarginIntervalBoosting(
-        random_state=0, init=L1IntervalRegressionCV(n_alphas=20)
+        random_state=0, init=IntervalSearchCV(L1IntervalRegression(), {"alpha": 20})
     ).fit(features, targets)
     assert linear.score(fresh, hidden) > usual.score(fresh, hidden)
 
@@ -416,9 +415,9 @@ def test_a_model_before_the_trees_is_not_exported_as_trees():
 @pytest.mark.parametrize(
     "init", ["linear", L1IntervalRegression, 0.0], ids=["a name", "a class", "a number"]
 )
-@pytest.mark.parametrize("kind", [MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV])
-def test_an_init_that_is_no_model_is_refused_by_name(kind, init):
+@pytest.mark.parametrize("around", [lambda model: model, IntervalSearchCV])
+def test_an_init_that_is_no_model_is_refused_by_name(around, init):
     with pytest.raises(
         TypeError, match="init: expected an estimator with fit and predict or None, got"
     ):
-        kind(5, init=init).fit(X, y)
+        around(MaxMarginIntervalBoosting(5, init=init)).fit(X, y)

@@ -15,8 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from marginwood import (
     CensoringStratifiedKFold,
     IntervalCART,
-    IntervalCARTCV,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     export_text,
     interval_mean_squared_error,
 )
@@ -122,7 +122,9 @@ def test_every_candidate_is_scored_by_the_tree_that_scikit_learn_prunes_with_it(
     X, y = make_sine(80, 3, random_state=0)
     X = coarse(X)
     splitter = CensoringStratifiedKFold(3)
-    search = IntervalCARTCV(margins=[0.1], cv=splitter, random_state=0).fit(X, y)
+    search = IntervalSearchCV(IntervalCART(), {"margin": [0.1]}, cv=splitter, random_state=0).fit(
+        X, y
+    )
     alphas = search.cv_results_["param_ccp_alpha"]
     assert alphas[-1] == inf
     assert (np.diff(alphas) > 0).all()
@@ -137,7 +139,7 @@ def test_every_candidate_is_scored_by_the_tree_that_scikit_learn_prunes_with_it(
 
 def test_the_penalty_of_least_error_prunes_the_final_tree():
     X, y = make_absolute(random_state=1)
-    search = IntervalCARTCV(margins=[0.2], random_state=0).fit(X, y)
+    search = IntervalSearchCV(IntervalCART(), {"margin": [0.2]}, random_state=0).fit(X, y)
     whole = IntervalCART(margin=0.2, random_state=0).fit(X, y)
     assert 1 < search.get_n_leaves() < whole.get_n_leaves()
     assert search.get_n_leaves() == search.cv_results_["n_leaves"][search.best_index_]
@@ -147,7 +149,7 @@ def test_the_penalty_of_least_error_prunes_the_final_tree():
 
 def test_noise_alone_is_pruned_to_the_root():
     X, y = np.random.default_rng(0).normal(size=(100, 3)), np.random.default_rng(1).normal(size=100)
-    search = IntervalCARTCV(random_state=0).fit(X, y)
+    search = IntervalSearchCV(IntervalCART(), random_state=0).fit(X, y)
     assert search.get_n_leaves() == 1
     np.testing.assert_allclose(search.predict(X[:1]), y.mean())
 
@@ -157,8 +159,10 @@ def test_noise_alone_is_pruned_to_the_root():
 def test_offset_and_unit_of_the_target_do_not_change_the_tree(shift, scale):
     X, y = make_sine(100, 3, random_state=0)
     y = np.round(y, 3)
-    cart = IntervalCARTCV(margins=[0.125], random_state=0).fit(X, y)
-    other = IntervalCARTCV(margins=[0.125 * scale], random_state=0).fit(X, (y + shift) * scale)
+    cart = IntervalSearchCV(IntervalCART(), {"margin": [0.125]}, random_state=0).fit(X, y)
+    other = IntervalSearchCV(IntervalCART(), {"margin": [0.125 * scale]}, random_state=0).fit(
+        X, (y + shift) * scale
+    )
     np.testing.assert_array_equal(cart.apply(X), other.apply(X))
     np.testing.assert_allclose(other.predict(X) / scale - shift, cart.predict(X), atol=1e-6)
 
@@ -224,7 +228,7 @@ def test_every_node_holds_the_labels_that_reach_it(problem, ccp_alpha, margin):
 def test_two_fits_of_one_seed_give_the_same_tree():
     X, y = make_sine(random_state=0)
     X[:, 1] = X[:, 0]  # equally good splits
-    first, second = (IntervalCARTCV(random_state=3).fit(X, y) for _ in range(2))
+    first, second = (IntervalSearchCV(IntervalCART(), random_state=3).fit(X, y) for _ in range(2))
     assert first.tree_.nodes.tobytes() == second.tree_.nodes.tobytes()
     np.testing.assert_array_equal(
         first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
@@ -251,7 +255,7 @@ def test_a_fold_without_limits_to_train_on_is_named():
         pytest.warns(UserWarning, match="3 of 4"),
         pytest.raises(ValueError, match="cv: no training row of fold 0"),
     ):
-        IntervalCARTCV(cv=[([1, 2], [0, 3])]).fit(X, y)
+        IntervalSearchCV(IntervalCART(), cv=[([1, 2], [0, 3])]).fit(X, y)
 
 
 def test_grid_search_tunes_the_margin():
@@ -270,7 +274,7 @@ def test_a_fitted_tree_can_be_drawn():
     drawing = export_text(cart)
     assert drawing.count("value") == cart.get_n_leaves() == 4
     assert f"x[0] <= {cart.tree_.threshold[0]:.3g}" in drawing
-    search = IntervalCARTCV(cv=3, random_state=0).fit(X, y)
+    search = IntervalSearchCV(IntervalCART(), cv=3, random_state=0).fit(X, y)
     assert export_text(search) == export_text(search.best_estimator_)
 
 

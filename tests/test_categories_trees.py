@@ -14,12 +14,10 @@ from sklearn.base import clone
 import reference
 from marginwood import (
     IntervalDummyRegressor,
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalBoostingCV,
     MaxMarginIntervalForest,
-    MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     TransformedIntervalRegressor,
     export_text,
     load,
@@ -271,9 +269,18 @@ def breast_cancer(n=120):
         MaxMarginIntervalTree(max_depth=3),
         MaxMarginIntervalForest(5, oob_score=True, random_state=0),
         MaxMarginIntervalBoosting(5, subsample=0.5, anchor=1.0, random_state=0),
-        MaxMarginIntervalTreeCV(losses="linear_hinge", n_margins=2, cv=2, max_depth=3),
-        MaxMarginIntervalForestCV(5, losses="squared_hinge", margins=[0.0], random_state=0),
-        MaxMarginIntervalBoostingCV(5, losses="squared_hinge", margins=[0.0], cv=2, random_state=0),
+        IntervalSearchCV(
+            MaxMarginIntervalTree(max_depth=3), {"loss": ["linear_hinge"], "margin": 2}, cv=2
+        ),
+        IntervalSearchCV(
+            MaxMarginIntervalForest(5), {"loss": ["squared_hinge"], "margin": [0.0]}, random_state=0
+        ),
+        IntervalSearchCV(
+            MaxMarginIntervalBoosting(5),
+            {"loss": ["squared_hinge"], "margin": [0.0]},
+            cv=2,
+            random_state=0,
+        ),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -300,8 +307,10 @@ def test_every_model_of_trees_takes_a_frame_with_categories_and_keeps_them_in_fi
 
 def test_a_search_chooses_the_model_that_a_fit_by_hand_gives():
     X, y = breast_cancer()
-    search = MaxMarginIntervalTreeCV(
-        losses="linear_hinge", margins=[0.0, 20.0], anchors=[1.0], cv=3
+    search = IntervalSearchCV(
+        MaxMarginIntervalTree(),
+        {"loss": ["linear_hinge"], "margin": [0.0, 20.0], "anchor": [1.0]},
+        cv=3,
     ).fit(X, y)
     by_hand = MaxMarginIntervalTree(**search.best_params_).fit(X, y)
     np.testing.assert_array_equal(search.predict(X), by_hand.predict(X))

@@ -117,7 +117,9 @@ def test_groups_stay_whole_in_the_folds_of_tuning(call, wells, tmp_path):
     model = marginwood.load(path)
     assert model.feature_names_in_.tolist() == ["depth", "age"]
     _, codes = np.unique(SITE, return_inverse=True)
-    expected = marginwood.L1IntervalRegressionCV(cv=GroupKFold(4)).fit(X, Y, groups=codes)
+    expected = marginwood.IntervalSearchCV(marginwood.L1IntervalRegression(), cv=GroupKFold(4)).fit(
+        X, Y, groups=codes
+    )
     np.testing.assert_array_equal(
         model.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
     )

@@ -23,9 +23,9 @@ from marginwood import (
     CrossFittedIntervalRegressor,
     DistributionalIntervalRegressor,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
-    MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
     TransformedIntervalRegressor,
 )
@@ -532,7 +532,7 @@ def test_a_pipeline_and_a_search_that_end_in_a_forest_have_its_spread():
     ).fit(FRAME, target)
     assert len(np.unique(model.spreads_)) > 5
     assert model.predict_interval(FRAME).shape == (120, 2)
-    search = MaxMarginIntervalForestCV(8, n_margins=1, random_state=0)
+    search = IntervalSearchCV(MaxMarginIntervalForest(8), {"margin": [0.0]}, random_state=0)
     model = ConformalIntervalRegressor(search, method="split", spread="trees", random_state=0).fit(
         X, LABEL
     )

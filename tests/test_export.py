@@ -10,9 +10,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import export_graphviz, plot_tree
 
 from marginwood import (
+    IntervalSearchCV,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     export,
     export_text,
 )
@@ -162,7 +162,11 @@ def test_scikit_learn_plots_the_tree_once_its_check_of_types_is_off():
 
 
 @pytest.mark.parametrize(
-    "model", [MaxMarginIntervalTree(max_depth=3), MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5])]
+    "model",
+    [
+        MaxMarginIntervalTree(max_depth=3),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.5]}, cv=2),
+    ],
 )
 @pytest.mark.parametrize(
     "draw", [export_text, export.export_graphviz, export.export_latex, export.to_rules]

@@ -78,28 +78,31 @@ def test_infinities_tuples_and_texts_are_kept_apart():
 
 def test_arrays_among_the_parameters_are_kept():
     model = copy.copy(TREES[1])
-    model.margins, model.losses = (
-        np.array([0.1, inf], dtype=np.float32),
-        np.array(["linear_hinge", ""]),
-    )
+    arrays = np.array([0.1, inf], dtype=np.float32), np.array(["linear_hinge", ""])
+    model.grid = dict(zip(("margin", "loss"), arrays, strict=True))
     model.cv = [(np.arange(5, dtype=np.uint64) + 2**63, np.zeros((2, 0), dtype=bool))]
     loaded = through_json(model)
     for kept, array in [
-        (loaded.margins, model.margins),
-        (loaded.losses, model.losses),
+        (loaded.grid["margin"], model.grid["margin"]),
+        (loaded.grid["loss"], model.grid["loss"]),
         *zip(*loaded.cv, *model.cv, strict=True),
     ]:
         assert kept.dtype == array.dtype
         np.testing.assert_array_equal(kept, array, strict=True)
-    model.margins = np.array([1j])
+    model.grid = {"margin": np.array([1j])}
     with pytest.raises(TypeError, match="got one of complex128"):
         to_dict(model)
 
 
 def test_a_model_tuned_with_objects_can_be_cloned_and_fitted_again():
     features = np.nan_to_num(X, posinf=20.0, neginf=-20.0)
-    loaded = through_json(marginwood.L1IntervalRegressionCV(cv=KFold(3)).fit(features, y))
-    assert loaded.get_params() == marginwood.L1IntervalRegressionCV().get_params()
+    loaded = through_json(
+        marginwood.IntervalSearchCV(marginwood.L1IntervalRegression(), cv=KFold(3)).fit(features, y)
+    )
+    assert (
+        loaded.get_params()
+        == marginwood.IntervalSearchCV(marginwood.L1IntervalRegression()).get_params()
+    )
     clone(loaded).fit(features, y)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginwood import L1IntervalRegression, L1IntervalRegressionCV
+from marginwood import IntervalSearchCV, L1IntervalRegression
 from marginwood.datasets import make_linear, make_sine
 from marginwood.export import to_sql
 from marginwood.export._xgboost import largest_below, read_any_ensemble
@@ -101,7 +101,11 @@ def test_the_largest_double_below_a_threshold_is_rounded_below_it_and_the_next_o
 
 
 @pytest.mark.parametrize(
-    "linear", [L1IntervalRegression(alpha=0.05), L1IntervalRegressionCV(n_alphas=5, cv=2)]
+    "linear",
+    [
+        L1IntervalRegression(alpha=0.05),
+        IntervalSearchCV(L1IntervalRegression(), {"alpha": 5}, cv=2),
+    ],
 )
 def test_linear_models_predict_the_same_in_sql_and_onnx(linear):
     features, intervals = make_linear(100, 4, random_state=0)

@@ -15,11 +15,11 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from marginwood import (
     DistributionalIntervalRegressor,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     L1IntervalRegression,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
 )
 from marginwood._base import IntervalRegressorMixin
 from marginwood._fitted import Search, read, read_ensemble, read_search, read_tree
@@ -57,7 +57,7 @@ def test_the_trees_of_every_model_add_up_to_its_prediction(model):
     "model",
     [
         MaxMarginIntervalTree(max_depth=4),
-        MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.5]}, cv=2),
         MaxMarginIntervalForest(4, random_state=0),
         MaxMarginIntervalBoosting(4),
     ],
@@ -134,7 +134,7 @@ def test_steps_that_pass_everything_through_are_none():
 
 
 def test_a_search_is_read_down_to_what_it_chose():
-    search = MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]).fit(X, y)
+    search = IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.5]}, cv=2).fit(X, y)
     fitted = read(search)
     assert fitted.own is search
     assert fitted.estimator is search.best_estimator_
@@ -192,7 +192,7 @@ def test_what_is_not_ours_or_not_fitted_is_refused():
         read(make_pipeline(StandardScaler(), LinearRegression()))
     for model in (
         MaxMarginIntervalTree(),
-        MaxMarginIntervalTreeCV(),
+        IntervalSearchCV(MaxMarginIntervalTree()),
         make_pipeline(MaxMarginIntervalForest()),
     ):
         with pytest.raises(NotFittedError):

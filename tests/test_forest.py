@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwood._support.progress
 from marginwood import (
+    IntervalSearchCV,
     MaxMarginIntervalForest,
-    MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
     interval_d2_score,
     interval_mean_squared_error,
@@ -388,8 +388,8 @@ def test_a_warm_start_on_other_rows_has_no_out_of_bag_score(problem):
 def test_a_search_takes_the_candidate_of_least_out_of_bag_error(problem, weighted):
     X, y = problem
     weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
-    search = MaxMarginIntervalForestCV(
-        15, grid={"min_samples_leaf": [1, 4]}, max_samples=40, random_state=2
+    search = IntervalSearchCV(
+        MaxMarginIntervalForest(15, max_samples=40), {"min_samples_leaf": [1, 4]}, random_state=2
     )
     search.fit(X, y, weight)
     candidates = list(product(LOSSES, margin_grid(y, 7).tolist(), [1, 4]))
@@ -420,8 +420,11 @@ def test_a_search_takes_the_candidate_of_least_out_of_bag_error(problem, weighte
 
 
 def test_a_search_logs_candidates_and_no_trees(problem, caplog):
-    search = MaxMarginIntervalForestCV(
-        20, losses="squared_hinge", margins=[0.0, 0.2], verbose=1, random_state=0
+    search = IntervalSearchCV(
+        MaxMarginIntervalForest(20),
+        {"loss": ["squared_hinge"], "margin": [0.0, 0.2]},
+        verbose=1,
+        random_state=0,
     )
     with caplog.at_level("INFO", logger="marginwood"):
         search.fit(*problem)
@@ -429,12 +432,9 @@ def test_a_search_logs_candidates_and_no_trees(problem, caplog):
 
 
 def test_a_search_takes_single_values_for_losses_and_margins(problem):
-    search = MaxMarginIntervalForestCV(
-        5,
-        margins=0.1,
-        losses="linear_hinge",
-        grid={"max_features": ["sqrt", None]},
-        max_samples=30,
+    search = IntervalSearchCV(
+        MaxMarginIntervalForest(5, max_samples=30),
+        {"margin": [0.1], "loss": ["linear_hinge"], "max_features": ["sqrt", None]},
         random_state=0,
     ).fit(*problem)
     assert search.cv_results_["param_max_features"].tolist() == ["sqrt", None]

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from conftest import PATIENCE
-from marginwood import MaxMarginIntervalTreeCV
+from marginwood import IntervalSearchCV, MaxMarginIntervalTree
 from marginwood._resampling import journal as module
 from marginwood._resampling.journal import Journal, digest
 from marginwood._support.threads import run_in_threads
@@ -194,7 +194,7 @@ def test_a_digest_reads_frames_and_lists():
 # hears of the first finished piece: threads that work must not depend on it.
 SEARCH = """
 import json, logging, os, signal, sys, threading
-from marginwood import MaxMarginIntervalTreeCV
+from marginwood import IntervalSearchCV
 from marginwood._resampling.journal import digest
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES
@@ -227,8 +227,8 @@ if is_stuck:
     logging.getLogger("marginwood").addHandler(Stuck())
     logging.getLogger("marginwood").setLevel(logging.INFO)
 X, y = make_sine(40, 2, random_state=0)
-options = {"losses": LOSSES, "n_margins": 3, "cv": 3, "scoring": scorer, "checkpoint": path, "verbose": 1}
-MaxMarginIntervalTreeCV(**options, n_jobs=n_jobs).fit(X, y)
+options = {"cv": 3, "scoring": scorer, "checkpoint": path, "verbose": 1}
+IntervalSearchCV(None, {"loss": LOSSES, "margin": 3}, **options, n_jobs=n_jobs).fit(X, y)
 """
 
 
@@ -259,8 +259,12 @@ def scorer(estimator, X, y):
 def search(path=None):
     scorer.pieces = set()
     X, y = make_sine(40, 2, random_state=0)
-    return MaxMarginIntervalTreeCV(
-        losses=LOSSES, n_margins=3, cv=3, scoring=scorer, checkpoint=path
+    return IntervalSearchCV(
+        MaxMarginIntervalTree(),
+        {"loss": LOSSES, "margin": 3},
+        cv=3,
+        scoring=scorer,
+        checkpoint=path,
     ).fit(X, y)
 
 
@@ -327,10 +331,10 @@ def test_a_finished_search_is_not_done_again(tmp_path):
 def test_another_selection_reads_the_same_journal(tmp_path):
     X, y = make_sine(40, 2, random_state=0)
     path = tmp_path / "journal"
-    MaxMarginIntervalTreeCV(n_margins=3, cv=3, checkpoint=path).fit(X, y)
+    IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 3}, cv=3, checkpoint=path).fit(X, y)
     n_lines = len(path.read_bytes().splitlines())
-    model = MaxMarginIntervalTreeCV(
-        n_margins=3, cv=3, checkpoint=path, selection="1se", n_jobs=2
+    model = IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": 3}, cv=3, checkpoint=path, selection="1se", n_jobs=2
     ).fit(X, y)
     assert len(path.read_bytes().splitlines()) == n_lines + 1  # the name of the second run
     assert model.selection == "1se"
@@ -339,25 +343,28 @@ def test_another_selection_reads_the_same_journal(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "names"),
     [
-        ({"max_depth": 3}, "max_depth"),
-        ({"losses": ["linear_hinge"]}, "losses"),
-        ({"margins": [0.0, 0.3]}, "margins"),
+        ({"estimator__max_depth": 3}, "max_depth, grid"),
+        ({"grid": {"margin": [0.0, 0.3]}}, "grid"),
         ({"cv": 4}, "cv"),
         ({"scoring": "interval_d2"}, "scoring"),
-        ({"max_features": 1, "random_state": 0}, "max_features, random_state"),
+        ({"estimator__max_features": 1, "random_state": 0}, "max_features, grid, random_state"),
     ],
 )
 def test_other_parameters_are_refused(tmp_path, parameters, names):
     X, y = make_sine(40, 2, random_state=0)
-    base = {"n_margins": 3, "cv": 3, "checkpoint": tmp_path / "journal"}
-    MaxMarginIntervalTreeCV(**base).fit(X, y)
+    search = IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": 3}, cv=3, checkpoint=tmp_path / "journal"
+    ).fit(X, y)
+    search.set_params(**parameters)
     with pytest.raises(ValueError, match=f"other data or parameters: {names} differ"):
-        MaxMarginIntervalTreeCV(**{**base, **parameters}).fit(X, y)
+        search.fit(X, y)
 
 
 def test_other_data_are_refused(tmp_path):
     X, y = make_sine(40, 2, random_state=0)
-    model = MaxMarginIntervalTreeCV(margins=[0.1], cv=3, checkpoint=tmp_path / "journal").fit(X, y)
+    model = IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": [0.1]}, cv=3, checkpoint=tmp_path / "journal"
+    ).fit(X, y)
     with pytest.raises(ValueError, match="parameters: X differ"):
         model.fit(X + 1, y)
     with pytest.raises(ValueError, match="parameters: sample_weight differ"):

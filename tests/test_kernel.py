@@ -11,9 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginwood import (
     CensoringStratifiedKFold,
+    IntervalSearchCV,
     KernelIntervalRegression,
-    KernelIntervalRegressionCV,
-    L1IntervalRegressionCV,
+    L1IntervalRegression,
     load,
     save,
 )
@@ -144,8 +144,10 @@ def test_a_sum_of_many_functions_is_learned_from_fewer_rows_if_features_add_up()
     )
     scores = []
     for additivity in (0.0, 1.0):
-        search = KernelIntervalRegressionCV(
-            additivities=(additivity,), relevances=(0.0,), random_state=0
+        search = IntervalSearchCV(
+            KernelIntervalRegression(),
+            {"additivity": (additivity,), "relevance": (0.0,)},
+            random_state=0,
         )
         scores.append(
             search.fit(features[:100], intervals[:100]).score(features[100:], intervals[100:])
@@ -185,12 +187,15 @@ def test_constant_and_repeated_features_do_no_harm():
 
 
 def test_the_search_scores_each_candidate_as_a_fit_of_its_own():
-    search = KernelIntervalRegressionCV(
-        margins=(0.0, 0.3),
-        length_scales=(0.5, 2.0),
-        relevances=(0.0, 1.0),
-        additivities=(0.0, 0.7),
-        alphas=(1e-4, 1e-2),
+    search = IntervalSearchCV(
+        KernelIntervalRegression(),
+        {
+            "margin": (0.0, 0.3),
+            "length_scale": (0.5, 2.0),
+            "relevance": (0.0, 1.0),
+            "additivity": (0.0, 0.7),
+            "alpha": (1e-4, 1e-2),
+        },
         cv=3,
         random_state=0,
     ).fit(X, Y)
@@ -219,8 +224,8 @@ def test_a_smooth_signal_of_several_features_is_learned_better_than_by_a_line():
     intervals = np.column_stack(
         [hidden - random.exponential(size=300), hidden + random.exponential(size=300)]
     )
-    smooth = KernelIntervalRegressionCV(margins="auto", n_margins=3, cv=3, random_state=0)
-    line = L1IntervalRegressionCV(n_alphas=20)
+    smooth = IntervalSearchCV(KernelIntervalRegression(), {"margin": 3}, cv=3, random_state=0)
+    line = IntervalSearchCV(L1IntervalRegression(), {"alpha": 20})
     errors = []
     for model in (smooth, line):
         prediction = model.fit(features[:200], intervals[:200]).predict(features[200:])
@@ -246,10 +251,12 @@ def test_scaled_features_are_those_of_the_kernel():
 
 def test_a_signal_in_one_of_twenty_features_is_found_by_its_relevance():
     features, targets = make_sine(300, 20, random_state=0)
-    alike = KernelIntervalRegressionCV(relevances=(0.0,), cv=3, random_state=0).fit(
+    alike = IntervalSearchCV(
+        KernelIntervalRegression(), {"relevance": (0.0,)}, cv=3, random_state=0
+    ).fit(features[:200], targets[:200])
+    scaled = IntervalSearchCV(KernelIntervalRegression(), cv=3, random_state=0).fit(
         features[:200], targets[:200]
     )
-    scaled = KernelIntervalRegressionCV(cv=3, random_state=0).fit(features[:200], targets[:200])
     assert scaled.best_params_["relevance"] > 0
     assert 1 - scaled.score(features[200:], targets[200:]) < 0.5 * (
         1 - alike.score(features[200:], targets[200:])
@@ -263,8 +270,8 @@ def test_features_none_of_which_matters_count_alike():
 
 
 def test_a_search_with_relevance_is_the_same_on_any_number_of_threads():
-    one = KernelIntervalRegressionCV(cv=3, random_state=0).fit(X, Y)
-    three = KernelIntervalRegressionCV(cv=3, random_state=0, n_jobs=3).fit(X, Y)
+    one = IntervalSearchCV(KernelIntervalRegression(), cv=3, random_state=0).fit(X, Y)
+    three = IntervalSearchCV(KernelIntervalRegression(), cv=3, random_state=0, n_jobs=3).fit(X, Y)
     np.testing.assert_array_equal(
         one.cv_results_["mean_test_score"], three.cv_results_["mean_test_score"]
     )
@@ -272,7 +279,10 @@ def test_a_search_with_relevance_is_the_same_on_any_number_of_threads():
 
 def test_models_survive_a_file(tmp_path):
     for number, model in enumerate(
-        (KernelIntervalRegression(), KernelIntervalRegressionCV(cv=3, random_state=0))
+        (
+            KernelIntervalRegression(),
+            IntervalSearchCV(KernelIntervalRegression(), cv=3, random_state=0),
+        )
     ):
         model.fit(X, Y)
         save(model, tmp_path / f"{number}.mw")
@@ -296,34 +306,35 @@ def test_a_wrong_parameter_is_named(parameters, message):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("grid", "message"),
     [
-        ({"alphas": ()}, "alphas: expected at least one"),
-        ({"alphas": "none"}, "alphas: "),
-        ({"alphas": (1.0, -1.0)}, "alphas: expected a number >= 1e-12, got -1.0"),
-        ({"length_scales": ()}, "length_scales: expected at least one"),
-        ({"length_scales": (1.0, 0.0)}, "length_scales: expected a finite number > 0"),
-        ({"relevances": ()}, "relevances: expected at least one"),
-        ({"relevances": (1.0, np.nan)}, "relevances: expected a number >= 0, got nan"),
-        ({"additivities": ()}, "additivities: expected at least one"),
-        ({"additivities": (0.5, 1.5)}, "additivities: expected a number from 0 to 1, got 1.5"),
+        ({"alpha": ()}, "grid: expected a list of values to try for alpha"),
+        ({"alpha": "none"}, "grid: .* got 'none'"),
+        ({"alpha": (1.0, -1.0)}, "alpha: expected a number >= 1e-12, got -1.0"),
+        ({"length_scale": ()}, "grid: expected a list of values to try for length_scale"),
+        ({"length_scale": (1.0, 0.0)}, "length_scale: expected a finite number > 0"),
+        ({"relevance": (1.0, np.nan)}, "relevance: expected a number >= 0, got nan"),
+        ({"additivity": (0.5, 1.5)}, "additivity: expected a number from 0 to 1, got 1.5"),
     ],
 )
-def test_a_wrong_parameter_of_the_search_is_named(parameters, message):
+def test_a_wrong_value_in_the_grid_of_a_search_is_named(grid, message):
     with pytest.raises(ValueError, match=message):
-        KernelIntervalRegressionCV(**parameters).fit(X, Y)
+        IntervalSearchCV(KernelIntervalRegression(), grid).fit(X, Y)
 
 
 def test_features_must_be_finite():
     holes = X.copy()
     holes[3, 1] = np.nan
-    for model in (KernelIntervalRegression(), KernelIntervalRegressionCV()):
+    for model in (KernelIntervalRegression(), IntervalSearchCV(KernelIntervalRegression())):
         with pytest.raises(ValueError, match="NaN or infinity"):
             model.fit(holes, Y)
 
 
 @parametrize_with_checks(
-    [KernelIntervalRegression(), KernelIntervalRegressionCV(cv=3, length_scales=(1.0,))]
+    [
+        KernelIntervalRegression(),
+        IntervalSearchCV(KernelIntervalRegression(), {"length_scale": (1.0,)}, cv=3),
+    ]
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_scikit_learn_accepts_the_estimator(estimator, check):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import marginwood
 from marginwood import (
     DistributionalIntervalRegressor,
+    IntervalSearchCV,
     MaxMarginIntervalForest,
-    MaxMarginIntervalForestCV,
     from_events,
 )
 from marginwood.datasets import make_sine
@@ -129,12 +129,9 @@ def test_trees_that_were_kept_from_other_rows_have_no_distribution():
 
 
 def test_leaf_sizes_are_chosen_by_the_out_of_bag_log_loss():
-    search = MaxMarginIntervalForestCV(
-        20,
-        losses="squared_hinge",
-        margins=[0.0],
-        grid={"min_samples_leaf": [1, 8]},
-        max_features=None,
+    search = IntervalSearchCV(
+        MaxMarginIntervalForest(20, max_features=None),
+        {"loss": ["squared_hinge"], "margin": [0.0], "min_samples_leaf": [1, 8]},
         scoring="neg_interval_log_loss",
         random_state=0,
     ).fit(X, Y)

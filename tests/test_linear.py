@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginwood import L1IntervalRegression, L1IntervalRegressionCV
+from marginwood import IntervalSearchCV, L1IntervalRegression
 from marginwood._linear.features import standardise
 from marginwood.datasets import make_linear
 from marginwood.losses import hinge_loss
@@ -210,7 +210,7 @@ def test_targets_censored_on_one_side_are_met_by_a_constant(side):
     X, y = mixed_problem(20, 3, 0)
     y = np.sort(np.where(np.isfinite(y), y, 0.0), axis=1)
     y[:, side] = [-inf, inf][side]
-    for model in (L1IntervalRegression(alpha=0.1), L1IntervalRegressionCV(cv=3)):
+    for model in (L1IntervalRegression(alpha=0.1), IntervalSearchCV(L1IntervalRegression(), cv=3)):
         model.fit(X, y)
         assert not model.coef_.any()
         np.testing.assert_allclose(
@@ -278,7 +278,7 @@ def test_features_that_do_not_go_with_the_target_get_no_weight(X, y):
         model = L1IntervalRegression(alpha=alpha).fit(X, y)
         assert model.alpha_max_ == 0
         assert not model.coef_.any()
-    search = L1IntervalRegressionCV(n_alphas=20, cv=3).fit(X, y)
+    search = IntervalSearchCV(L1IntervalRegression(), {"alpha": 20}, cv=3).fit(X, y)
     assert not search.best_estimator_.coef_path_.any()
     assert search.best_estimator_.n_iter_ == 0
 
@@ -295,7 +295,9 @@ def test_small_integers_take_few_rounds(rows, one_sided):
     X, lower, width = np.split(np.array(rows, dtype=float), [2, 3], axis=1)
     y = np.column_stack([lower, lower + width])
     y[[row for row in one_sided if row < len(y)], 1] = inf
-    search = L1IntervalRegressionCV(n_alphas=10, cv=3, max_iter=20).fit(X, y)  # else it would warn
+    search = IntervalSearchCV(L1IntervalRegression(max_iter=20), {"alpha": 10}, cv=3).fit(
+        X, y
+    )  # else it would warn
     assert np.isfinite([*search.coef_, search.intercept_]).all()
 
 
@@ -304,7 +306,7 @@ def test_targets_whose_squares_vanish_are_fitted(scale):
     y = np.tile([0.0, scale], 5)
     for model in (
         L1IntervalRegression(),
-        L1IntervalRegressionCV(cv=3, scoring="neg_interval_mean_absolute_error"),
+        IntervalSearchCV(L1IntervalRegression(), cv=3, scoring="neg_interval_mean_absolute_error"),
     ):
         prediction = model.fit(np.arange(10.0)[:, None], y).predict([[0.0], [9.0]])
         assert ((prediction >= 0) & (prediction <= scale)).all()
@@ -317,7 +319,7 @@ def test_features_that_are_not_finite_are_refused_with_advice(bad):
     with pytest.raises(
         ValueError, match=r"X: NaN or infinity in 1 of 60 .*row 4, column 1.* MaxMarginIntervalTree"
     ):
-        L1IntervalRegressionCV().fit(X, y)
+        IntervalSearchCV(L1IntervalRegression()).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +341,8 @@ def test_cross_validation_finds_the_one_feature_that_matters():
     X, y = make_linear(random_state=0)
     X_test, y_test = make_linear(random_state=1)
     least, simplest = (
-        L1IntervalRegressionCV(n_alphas=30, selection=rule).fit(X, y) for rule in ("min", "1se")
+        IntervalSearchCV(L1IntervalRegression(), {"alpha": 30}, selection=rule).fit(X, y)
+        for rule in ("min", "1se")
     )
     assert least.score(X_test, y_test) > 0.9
     assert simplest.best_params_["alpha"] >= least.best_params_["alpha"]
@@ -350,7 +353,9 @@ def test_cross_validation_finds_the_one_feature_that_matters():
 
 def test_penalties_go_from_the_largest_of_all_rows_down_to_a_thousandth_of_it():
     X, y = mixed_problem(60, 4, 0)
-    search = L1IntervalRegressionCV(margins=[0.0, 0.5], n_alphas=7, cv=3).fit(X, y)
+    search = IntervalSearchCV(L1IntervalRegression(), {"margin": [0.0, 0.5], "alpha": 7}, cv=3).fit(
+        X, y
+    )
     alphas = search.cv_results_["param_alpha"].reshape(2, 7)
     for margin, tried in zip([0.0, 0.5], alphas, strict=True):
         largest = L1IntervalRegression(alpha=1.0, margin=margin).fit(X, y).alpha_max_
@@ -360,7 +365,9 @@ def test_penalties_go_from_the_largest_of_all_rows_down_to_a_thousandth_of_it():
 def test_cross_validation_scores_what_a_fit_on_the_fold_predicts():
     X, y = mixed_problem(45, 4, 0)
     groups = np.arange(45) % 3
-    search = L1IntervalRegressionCV(alphas=[0.01, 0.1], margins=0.2, cv=GroupKFold(3), tol=1e-12)
+    search = IntervalSearchCV(
+        L1IntervalRegression(tol=1e-12), {"alpha": [0.01, 0.1], "margin": [0.2]}, cv=GroupKFold(3)
+    )
     search.fit(X, y, groups=groups)
     np.testing.assert_array_equal(search.cv_results_["param_alpha"], [0.1, 0.01])
     for fold, (train, test) in enumerate(GroupKFold(3).split(X, groups=groups)):
@@ -434,18 +441,18 @@ def test_products_with_sparse_features_are_those_with_dense_ones(problem):
 
 def test_a_search_over_sparse_features_chooses_as_over_dense_ones(tmp_path):
     X, y = sparse_problem(80, 10, 0)
-    search = L1IntervalRegressionCV(n_alphas=20, cv=3).fit(X, y)
-    other = L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(
-        sparse.csc_array(X), y
-    )
+    search = IntervalSearchCV(L1IntervalRegression(), {"alpha": 20}, cv=3).fit(X, y)
+    other = IntervalSearchCV(
+        L1IntervalRegression(), {"alpha": 20}, cv=3, checkpoint=tmp_path / "journal"
+    ).fit(sparse.csc_array(X), y)
     assert other.best_index_ == search.best_index_
     np.testing.assert_allclose(
         other.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"], rtol=1e-5
     )
     with pytest.raises(ValueError, match="X"):
-        L1IntervalRegressionCV(n_alphas=20, cv=3, checkpoint=tmp_path / "journal").fit(
-            sparse.csc_array(2 * X), y
-        )
+        IntervalSearchCV(
+            L1IntervalRegression(), {"alpha": 20}, cv=3, checkpoint=tmp_path / "journal"
+        ).fit(sparse.csc_array(2 * X), y)
 
 
 def test_sparse_features_are_never_made_dense(monkeypatch):

@@ -295,25 +295,34 @@ def test_an_estimator_without_distributions_is_told_so(name, problem):
 
 
 SEARCHES = [
-    marginwood.MaxMarginIntervalTreeCV(losses="squared_hinge", margins=[0.0], anchors=[0.0], cv=2),
-    marginwood.MaxMarginIntervalForestCV(4, losses="squared_hinge", margins=[0.0], random_state=0),
-    marginwood.MaxMarginIntervalBoostingCV(4, losses="squared_hinge", margins=[0.0], cv=2),
-    marginwood.L1IntervalRegressionCV(n_alphas=3, cv=2),
-    marginwood.IntervalCARTCV(cv=2),
-    marginwood.TransformationTreeCV(cv=2),
+    marginwood.IntervalSearchCV(
+        marginwood.MaxMarginIntervalTree(),
+        {"loss": ["squared_hinge"], "margin": [0.0], "anchor": [0.0]},
+        cv=2,
+    ),
+    marginwood.IntervalSearchCV(
+        marginwood.MaxMarginIntervalForest(4),
+        {"loss": ["squared_hinge"], "margin": [0.0]},
+        random_state=0,
+    ),
+    marginwood.IntervalSearchCV(
+        marginwood.MaxMarginIntervalBoosting(4), {"loss": ["squared_hinge"], "margin": [0.0]}, cv=2
+    ),
+    marginwood.IntervalSearchCV(marginwood.L1IntervalRegression(), {"alpha": 3}, cv=2),
+    marginwood.IntervalSearchCV(marginwood.IntervalCART(), cv=2),
+    marginwood.IntervalSearchCV(marginwood.TransformationTree(), cv=2),
 ]
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search.estimator).__name__)
 @pytest.mark.parametrize("name", SCORERS)
 def test_every_search_takes_scorers_by_name(search, name):
     features, intervals = make_sine(60, 2, random_state=0)
     search = clone(search).set_params(scoring=name)
-    has_distributions = isinstance(search, marginwood.MaxMarginIntervalForestCV)
-    if name in OF_DISTRIBUTIONS and not has_distributions:
+    if name in OF_DISTRIBUTIONS and not hasattr(search, "predict_distribution"):
         with pytest.raises(TypeError, match="expected one with a method predict_distribution"):
             search.fit(features, intervals)
-    elif "pinball" in name and "MaxMargin" not in type(search).__name__:
+    elif "pinball" in name and "MaxMargin" not in type(search.estimator).__name__:
         with pytest.raises(TypeError, match="expected one with a quantile"):
             search.fit(features, intervals)
     else:

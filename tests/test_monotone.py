@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 from marginwood import (
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
-    MaxMarginIntervalForestCV,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
 )
 from strategies import informative_intervals, losses, margins
 
@@ -63,8 +62,10 @@ def test_pruned_trees_stay_monotone(problem, loss, sign, alpha):
         MaxMarginIntervalBoosting(
             20, learning_rate=0.5, max_depth=2, random_state=0, subsample=0.7
         ),
-        MaxMarginIntervalTreeCV(losses="squared_hinge", n_margins=2, cv=2),
-        MaxMarginIntervalForestCV(5, losses="squared_hinge", margins=[0.0], random_state=0),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"loss": ["squared_hinge"], "margin": 2}, cv=2),
+        IntervalSearchCV(
+            MaxMarginIntervalForest(5), {"loss": ["squared_hinge"], "margin": [0.0]}, random_state=0
+        ),
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -72,7 +73,8 @@ def test_ensembles_and_searches_are_monotone(model, sign):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 3, size=(80, 2))
     y = np.sort(np.sin(3 * X[:, :1]) + rng.normal(size=(80, 2)), axis=1)
-    assert_monotone(model.set_params(monotonic_cst=(sign, 0)).fit(X, y), sign)
+    name = "estimator__monotonic_cst" if hasattr(model, "grid") else "monotonic_cst"
+    assert_monotone(model.set_params(**{name: (sign, 0)}).fit(X, y), sign)
 
 
 def test_the_effect_is_obeyed_and_not_merely_absent():
@@ -105,7 +107,9 @@ def test_effects_may_be_given_by_name():
     by_name = MaxMarginIntervalTree(monotonic_cst={"b": -1}).fit(X, y)
     by_place = MaxMarginIntervalTree(monotonic_cst=[0, -1]).fit(X, y)
     np.testing.assert_array_equal(by_name.predict(X), by_place.predict(X))
-    search = MaxMarginIntervalTreeCV(n_margins=1, monotonic_cst={"b": -1}, cv=2).fit(X, y)
+    search = IntervalSearchCV(
+        MaxMarginIntervalTree(monotonic_cst={"b": -1}), {"margin": [0.0]}, cv=2
+    ).fit(X, y)
     assert search.best_estimator_.monotonic_cst == {"b": -1}
 
 

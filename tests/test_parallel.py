@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginwood import MaxMarginIntervalBoosting, MaxMarginIntervalTree, MaxMarginIntervalTreeCV
+from marginwood import (
+    IntervalSearchCV,
+    MaxMarginIntervalBoosting,
+    MaxMarginIntervalTree,
+)
 from marginwood._core import parallel
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Kinds, Target, grow_tree, plain
@@ -166,7 +170,7 @@ MODELS = {
     ),
     "boosting": MaxMarginIntervalBoosting(5, max_depth=4, subsample=0.7, random_state=0),
     "early": MaxMarginIntervalBoosting(20, n_iter_no_change=2, random_state=0, loss="linear_hinge"),
-    "search": MaxMarginIntervalTreeCV(n_margins=2, cv=2),
+    "search": IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 2}, cv=2),
 }
 
 
@@ -211,7 +215,7 @@ def test_no_thread_is_started_for_few_rows(n_threads, monkeypatch):
 
 def test_the_final_fit_of_a_search_has_the_threads_of_the_search(n_threads):
     X, y = noisy_problem(60)
-    search = MaxMarginIntervalTreeCV(n_margins=2, cv=2, n_jobs=2).fit(X, y)
+    search = IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 2}, cv=2, n_jobs=2).fit(X, y)
     assert n_threads == [2]
     assert search.best_estimator_.n_jobs == 2
     with joblib.parallel_config(n_jobs=3):

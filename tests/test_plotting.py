@@ -11,11 +11,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from marginwood import (
+    IntervalSearchCV,
     L1IntervalRegression,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     TransformedIntervalRegressor,
     from_events,
     plotting,
@@ -276,7 +276,7 @@ def test_ends_of_a_cut_layout_own_everything_below_them():
 def test_every_model_with_a_node_table_is_drawn():
     forest = MaxMarginIntervalForest(n_estimators=2, max_depth=2, random_state=0).fit(X, y)
     boosting = MaxMarginIntervalBoosting(n_estimators=2, max_depth=2).fit(X, y)
-    search = MaxMarginIntervalTreeCV(cv=2, margins=[0.1]).fit(X, y)
+    search = IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.1]}, cv=2).fit(X, y)
     for tree in (forest.estimators_[0], boosting.estimators_[1], search):
         assert len(plot_tree(tree, X, y).patches) == tree.tree_.node_count
 
@@ -519,7 +519,9 @@ def test_a_path_of_something_else_is_refused():
 
 @pytest.fixture(scope="module")
 def search():
-    return MaxMarginIntervalTreeCV(losses=LOSSES, cv=3, margins=[0.0, 0.1, 0.3, 1.0]).fit(X, y)
+    return IntervalSearchCV(
+        MaxMarginIntervalTree(), {"loss": LOSSES, "margin": [0.0, 0.1, 0.3, 1.0]}, cv=3
+    ).fit(X, y)
 
 
 @pytest.mark.parametrize("against", ["ccp_alpha", "n_leaves"])
@@ -575,7 +577,7 @@ def test_a_heatmap_draws_the_longest_path_and_holds_other_parameters_at_the_chos
 
 
 def test_a_heatmap_looks_through_pipelines():
-    inside = fit_pipeline(MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]))
+    inside = fit_pipeline(IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.5]}, cv=2))
     drawn, expected = (
         plot_margin_heatmap(model).collections[0].get_array() for model in (inside, inside[-1])
     )
@@ -589,7 +591,7 @@ def test_a_heatmap_looks_through_pipelines():
 
 def test_a_heatmap_of_a_transformed_target_is_that_of_its_search():
     model = TransformedIntervalRegressor(
-        MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]), func="arcsinh"
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.5]}, cv=2), func="arcsinh"
     ).fit(X, y)
     drawn, expected = (plot_margin_heatmap(search) for search in (model, model.regressor_))
     np.testing.assert_array_equal(
@@ -611,7 +613,7 @@ def test_a_heatmap_of_a_transformed_target_is_that_of_its_search():
 
 def test_searches_without_what_is_asked_for_are_refused(search):
     with pytest.raises(NotFittedError):
-        plot_margin_heatmap(MaxMarginIntervalTreeCV())
+        plot_margin_heatmap(IntervalSearchCV(MaxMarginIntervalTree()))
     with pytest.raises(
         ValueError, match="search: expected a fitted search over margins, got MaxMarginIntervalTree"
     ):
@@ -668,7 +670,7 @@ def test_models_without_importances_are_refused():
     "model",
     [
         MaxMarginIntervalTree(max_depth=3),
-        MaxMarginIntervalTreeCV(cv=2, margins=[0.1]),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.1]}, cv=2),
         MaxMarginIntervalForest(n_estimators=3, random_state=0),
         MaxMarginIntervalBoosting(n_estimators=3),
     ],
@@ -733,7 +735,7 @@ def test_partial_dependence_draws_into_given_axes_and_refuses_what_it_cannot_dra
 
 PIPELINES = [
     MaxMarginIntervalTree(max_depth=3),
-    MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]),
+    IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.5]}, cv=2),
     MaxMarginIntervalForest(4, random_state=0),
     MaxMarginIntervalBoosting(4),
 ]
@@ -823,7 +825,7 @@ def test_control_characters_in_names_are_drawn_as_escapes():
         lambda ax: plot_pruning_path(MaxMarginIntervalTree().fit(X, y), ax=ax),
         lambda ax: plot_importances(MaxMarginIntervalTree().fit(X, y), ax=ax),
         lambda ax: plot_margin_heatmap(
-            MaxMarginIntervalTreeCV(cv=2, margins=[0.1]).fit(X, y), ax=ax
+            IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.1]}, cv=2).fit(X, y), ax=ax
         ),
     ],
 )

@@ -249,7 +249,7 @@ def test_no_accuracy_is_below_zero_where_every_row_is_missed():
         X, y, weight = rng.normal(size=(40, 1)), rng.normal(size=40), rng.exponential(size=40)
         tree = MaxMarginIntervalTree().fit(X, y)
         missed = Rows(X, np.column_stack([y + 1000, y + 1000]), weight)
-        scores = SubtreePath(tree, tree.tree_).scores(
+        scores = SubtreePath(tree, tree.tree_, pruning_path(tree.tree_.nodes)).scores(
             missed, SCORERS["interval_accuracy"], weighted=True
         )
         assert len(scores) > 5

@@ -19,14 +19,12 @@ from marginwood import (
     DistributionalIntervalRegressor,
     IntervalCART,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     L1IntervalRegression,
-    L1IntervalRegressionCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     TransformationTree,
-    TransformationTreeCV,
     TransformedIntervalRegressor,
     from_events,
     interval_accuracy,
@@ -56,16 +54,16 @@ X, Y = make_sine(150, 3, random_state=0)
 X_NEW, Y_NEW = make_sine(90, 3, random_state=1)
 MODELS = {
     "tree": MaxMarginIntervalTree(margin=0.1, max_leaf_nodes=12),
-    "tree cv": MaxMarginIntervalTreeCV(n_margins=4, cv=3),
+    "tree cv": IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 4}, cv=3),
     "forest": MaxMarginIntervalForest(8, oob_score=True, random_state=0),
     "median forest": MaxMarginIntervalForest(5, aggregation="median", random_state=0),
     "boosting": MaxMarginIntervalBoosting(12, n_iter_no_change=3, random_state=0),
     "linear": L1IntervalRegression(alpha=0.01),
-    "linear cv": L1IntervalRegressionCV(cv=3),
+    "linear cv": IntervalSearchCV(L1IntervalRegression(), cv=3),
     "constant": IntervalDummyRegressor(),
     "cart": IntervalCART(random_state=0),
     "transformation": TransformationTree(),
-    "transformation cv": TransformationTreeCV(cv=3),
+    "transformation cv": IntervalSearchCV(TransformationTree(), cv=3),
 }
 
 
@@ -164,7 +162,12 @@ def test_trees_of_an_ensemble_give_its_predictions_and_the_end_of_its_curve(fitt
     [
         (MaxMarginIntervalTree(max_depth=3), "squared_hinge"),
         (MaxMarginIntervalTree(loss="linear_hinge", max_depth=3), "linear_hinge"),
-        (MaxMarginIntervalTreeCV(losses="linear_hinge", n_margins=2, cv=2), "linear_hinge"),
+        (
+            IntervalSearchCV(
+                MaxMarginIntervalTree(), {"loss": ["linear_hinge"], "margin": 2}, cv=2
+            ),
+            "linear_hinge",
+        ),
         (IntervalCART(random_state=0), "squared_hinge"),
         (TransformationTree(), "squared_hinge"),
     ],
@@ -237,7 +240,9 @@ def test_the_surface_holds_the_chosen_candidate_and_true_scores(fitted):
 
 
 def test_a_search_that_knows_only_the_root_has_neither_surface_nor_curve():
-    model = MaxMarginIntervalTreeCV(losses=LOSSES, margins=[0.0], anchors=[0.0], cv=2)
+    model = IntervalSearchCV(
+        MaxMarginIntervalTree(), {"loss": LOSSES, "margin": [0.0], "anchor": [0.0]}, cv=2
+    )
     model.fit(np.zeros((6, 1)), np.arange(6.0))
     content = describe(model, np.zeros((6, 1)), np.arange(6.0))
     assert content["surface"] is None
@@ -710,7 +715,7 @@ def test_a_frame_is_taken_without_warnings():
     "model",
     [
         MaxMarginIntervalTree(max_depth=3),
-        MaxMarginIntervalTreeCV(cv=2, margins=[0.0, 0.5]),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.5]}, cv=2),
         MaxMarginIntervalForest(4, random_state=0),
         MaxMarginIntervalBoosting(4),
         L1IntervalRegression(),

@@ -12,17 +12,18 @@ from sklearn.model_selection import GridSearchCV
 from conftest import PATIENCE
 from marginwood import (
     ConformalIntervalRegressor,
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     TransformedIntervalRegressor,
+    from_events,
 )
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES
-from marginwood.metrics import get_scorer
+from marginwood.metrics import get_scorer, interval_concordance_index
 from marginwood.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -58,8 +59,10 @@ X_NEW, Y_NEW = make_data(120, 1)
 @pytest.fixture(scope="module")
 def models():
     return {
-        "tree": MaxMarginIntervalTreeCV(losses=LOSSES, n_margins=6, cv=3).fit(X, Y),
-        "patients": MaxMarginIntervalTreeCV(n_margins=6, cv=3).fit(
+        "tree": IntervalSearchCV(MaxMarginIntervalTree(), {"loss": LOSSES, "margin": 6}, cv=3).fit(
+            X, Y
+        ),
+        "patients": IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 6}, cv=3).fit(
             X.set_axis(PLAIN_NAMES, axis=1), Y
         ),
         "small": MaxMarginIntervalTree(max_leaf_nodes=6).fit(X, Y),
@@ -443,7 +446,7 @@ def test_names_from_the_data_are_text(open_page):
 
 def test_the_page_says_what_the_model_scored_and_was_tuned_by(open_page, models):
     page = open_page("tree")
-    assert page.inner_text("h1") == "MaxMarginIntervalTreeCV"
+    assert page.inner_text("h1") == "IntervalSearchCV"
     assert f"{models['tree'].score(X_NEW, Y_NEW):.4g}" in page.inner_text("#scores")
     assert page.locator("#surfaces svg").count() == 2
     assert page.locator("#surfaces rect.chosen").count() == 1
@@ -453,6 +456,20 @@ def test_the_page_says_what_the_model_scored_and_was_tuned_by(open_page, models)
     page.locator("#surfaces svg").first.focus()
     page.keyboard.press("ArrowRight")
     assert page.inner_text("#surface-caption") != caption
+
+
+def test_rankings_and_curves_lead_where_many_rows_are_open_above(open_page, models, folder):
+    time = np.where(np.isfinite(Y_NEW[:, 0]), Y_NEW[:, 0], Y_NEW[:, 1])
+    y = from_events(time, np.arange(len(time)) % 3 > 0)
+    rows = X_NEW.set_axis(models["forest"].feature_names_in_, axis=1)
+    write_report(models["forest"], rows, y, folder / "open.html")
+    page = open_page("open")
+    keep_picture(page, "open")
+    tiles = page.locator("#scores li").all_inner_texts()
+    names = [tile.splitlines()[0] for tile in tiles]
+    assert names[:4] == ["Concordance index", "CRPS", "IPCW Brier score", "D2"]
+    concordance = interval_concordance_index(y, models["forest"].predict(rows))
+    assert f"{concordance:.4g}" in tiles[0]
 
 
 def test_any_tree_of_a_forest_can_be_chosen(open_page, models):
@@ -506,7 +523,10 @@ def test_a_phone_needs_no_sideways_scrolling(open_page, name):
 @pytest.mark.parametrize("unit", [1e5, 1e100])
 @pytest.mark.parametrize(
     "model",
-    [MaxMarginIntervalTreeCV(cv=3, n_margins=3), MaxMarginIntervalForest(2, random_state=0)],
+    [
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 3}, cv=3),
+        MaxMarginIntervalForest(2, random_state=0),
+    ],
 )
 def test_numbers_beside_a_chart_are_not_cut_off(open_page, folder, model, unit):
     write_report(model.fit(X, -unit * np.abs(Y[:, 0].clip(-9, 9))), X, Y, folder / "large.html")

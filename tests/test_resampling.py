@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from conftest import PATIENCE
 from marginwood import (
-    L1IntervalRegressionCV,
+    IntervalSearchCV,
+    L1IntervalRegression,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
@@ -194,18 +195,18 @@ def test_other_features_leave_the_rows_of_a_fold():
 
 def test_an_estimator_in_words_is_known_by_what_its_fit_depends_on():
     def words(**params):
-        search = L1IntervalRegressionCV(**params)
+        search = IntervalSearchCV(L1IntervalRegression()).set_params(**params)
         return describe(make_pipeline(StandardScaler(), search))
 
     plain = words()
     assert json.loads(json.dumps(plain)) == plain
     assert words(n_jobs=3, verbose=1, checkpoint="here") == plain
-    assert words(tol=1e-3) != plain
-    assert words(margins=[0]) != words(margins=[0.0])
+    assert words(estimator__tol=1e-3) != plain
+    assert words(grid={"margin": [0]}) != words(grid={"margin": [0.0]})
     margins = np.linspace(0, 1, 5000)
     others = margins.copy()
     others[2500] += 1e-9
-    assert words(margins=margins) != words(margins=others)
-    assert words(margins=margins) == words(margins=margins.tolist())
+    assert words(grid={"margin": margins}) != words(grid={"margin": others})
+    assert words(grid={"margin": margins}) == words(grid={"margin": margins.tolist()})
     first, second = (words(scoring=partial(max, 0, key=lambda _: 0)) for _ in range(2))
     assert first == second

@@ -12,17 +12,18 @@ from marginwood import (
     CensoringStratifiedKFold,
     CrossFittedIntervalRegressor,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     IntervalSuperLearner,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
+    TaughtRegressor,
     export_text,
     load,
     save,
 )
 from marginwood._base import Rows
-from marginwood._tuning.teacher import teach
+from marginwood._ensemble.teacher import teach
 from marginwood.datasets import make_sine
 from marginwood.losses import hinge_loss
 
@@ -68,8 +69,10 @@ def labels_of(opinion, share):
     return labels
 
 
-def learn(**parameters):
-    return MaxMarginIntervalTreeCV(**{"cv": 3, "anchors": (0.0, 1.0)} | parameters)
+def learn(*, teacher, share=0.8, grid=(), **parameters):
+    """A tree that learns from a teacher; parameters are those of its search, or of the tree as ``estimator__``."""
+    search = IntervalSearchCV(MaxMarginIntervalTree(), {"anchor": (0.0, 1.0)} | dict(grid), cv=3)
+    return TaughtRegressor(search.set_params(**parameters), teacher, share=share)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
@@ -90,7 +93,7 @@ def test_rows_that_carry_no_information_learn_nothing():
 
 
 def test_the_tree_is_grown_from_the_labels_and_scored_by_the_intervals():
-    search = learn(teacher=FOREST, teacher_share=0.7, max_depth=3).fit(X, Y)
+    search = learn(teacher=FOREST, share=0.7, estimator__max_depth=3).fit(X, Y)
     opinion = clone(FOREST).set_params(oob_score=True).fit(X, Y).oob_prediction_
     labels = labels_of(opinion, 0.7)
     assert search.best_params_["margin"] == 0.0
@@ -104,8 +107,8 @@ def test_the_tree_is_grown_from_the_labels_and_scored_by_the_intervals():
 
 @pytest.mark.parametrize("teacher", [FOREST, MIXTURE, CrossFittedIntervalRegressor(BOOSTER)])
 def test_a_taught_tree_is_nearer_to_the_truth(teacher):
-    plain = MaxMarginIntervalTreeCV().fit(X, Y)
-    taught = MaxMarginIntervalTreeCV(teacher=teacher).fit(X, Y)
+    plain = IntervalSearchCV(MaxMarginIntervalTree()).fit(X, Y)
+    taught = TaughtRegressor(IntervalSearchCV(MaxMarginIntervalTree()), teacher).fit(X, Y)
     assert taught.score(X_NEW, Y_NEW) > plain.score(X_NEW, Y_NEW) + 0.01
 
 
@@ -132,9 +135,13 @@ def test_categories_and_missing_values_are_taught():
 
 
 def test_threads_change_nothing(tmp_path):
-    one = learn(teacher=FOREST, max_features=1, random_state=0).fit(X, Y)
+    one = learn(teacher=FOREST, estimator__max_features=1, random_state=0).fit(X, Y)
     two = learn(
-        teacher=FOREST, max_features=1, random_state=0, n_jobs=2, checkpoint=tmp_path / "log"
+        teacher=FOREST,
+        estimator__max_features=1,
+        random_state=0,
+        n_jobs=2,
+        checkpoint=tmp_path / "log",
     ).fit(X, Y)
     np.testing.assert_array_equal(one.predict(X_NEW), two.predict(X_NEW))
     assert one.best_score_ == two.best_score_
@@ -150,7 +157,7 @@ def test_a_checkpoint_belongs_to_what_the_teacher_said(tmp_path):
 
 
 def test_it_is_a_tree_like_any_other(tmp_path):
-    search = learn(teacher=FOREST, max_leaf_nodes=4).fit(X, Y)
+    search = learn(teacher=FOREST, estimator__max_leaf_nodes=4).fit(X, Y)
     assert export_text(search).count("samples") == 4
     save(search, tmp_path / "model")
     loaded = load(tmp_path / "model")
@@ -182,7 +189,7 @@ def test_a_forest_of_scikit_learn_is_no_teacher_unless_it_is_cross_fitted():
 def test_margins_of_rows_without_an_opinion_may_be_chosen():
     opinion = np.full(len(X), np.nan)
     opinion[:2] = 0.0
-    search = learn(teacher=Teacher(opinion), margins=(0.0, 0.2)).fit(X, Y)
+    search = learn(teacher=Teacher(opinion), grid={"margin": (0.0, 0.2)}).fit(X, Y)
     assert set(search.cv_results_["param_margin"]) == {0.0, 0.2}
     assert set(learn(teacher=Teacher(opinion)).fit(X, Y).cv_results_["param_margin"]) == {0.0}
 
@@ -207,9 +214,9 @@ def test_margins_of_rows_without_an_opinion_may_be_chosen():
             r"teacher: expected 80 predictions .* shape \(3,\)",
         ),
         (
-            {"teacher": FOREST, "teacher_share": 1.5},
+            {"teacher": FOREST, "share": 1.5},
             ValueError,
-            "teacher_share: expected a number from 0 to 1, got 1.5",
+            "share: expected a number from 0 to 1, got 1.5",
         ),
         (
             {"teacher": Teacher(np.full(len(X), np.nan))},

@@ -11,10 +11,10 @@ import sklearn
 from conftest import PATIENCE
 from marginwood import (
     CrossFittedIntervalRegressor,
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
 )
 from marginwood._core import parallel
 from marginwood._support.threads import (
@@ -155,7 +155,7 @@ def test_there_are_no_more_threads_than_pieces_of_work_nor_than_processors_can_u
         MaxMarginIntervalTree(max_depth=3),
         MaxMarginIntervalForest(3, random_state=0),
         MaxMarginIntervalBoosting(3, random_state=0),
-        MaxMarginIntervalTreeCV(n_margins=2, cv=3),
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 2}, cv=3),
         CrossFittedIntervalRegressor(MaxMarginIntervalTree(max_depth=2), cv=3),
     ],
     ids=lambda model: type(model).__name__,

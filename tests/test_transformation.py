@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginwood import (
     CensoringStratifiedKFold,
+    IntervalSearchCV,
     TransformationTree,
-    TransformationTreeCV,
     export_text,
 )
 from marginwood._baselines.association import association_log_p_values
@@ -376,7 +376,9 @@ def test_a_level_outside_0_to_1_is_refused(significance):
 def test_cross_validation_scores_what_a_fit_on_the_fold_predicts():
     X, y = step_problem(120)
     splitter = CensoringStratifiedKFold(3)
-    search = TransformationTreeCV(significances=[0.9, 1e-4, 1e-30], cv=splitter).fit(X, y)
+    search = IntervalSearchCV(
+        TransformationTree(), {"significance": [0.9, 1e-4, 1e-30]}, cv=splitter
+    ).fit(X, y)
     levels = search.cv_results_["param_significance"]
     np.testing.assert_array_equal(levels, [1e-30, 1e-4, 0.9])
     for fold, (train, test) in enumerate(splitter.split(X, y)):
@@ -400,7 +402,10 @@ def test_grid_search_and_the_built_in_search_beat_a_constant_on_a_line():
     )
     assert search.fit(X, y).best_score_ > 0.7
     X_test, y_test = make_linear(random_state=1)
-    assert TransformationTreeCV(selection="1se").fit(X, y).score(X_test, y_test) > 0.7
+    assert (
+        IntervalSearchCV(TransformationTree(), selection="1se").fit(X, y).score(X_test, y_test)
+        > 0.7
+    )
 
 
 def test_a_leaf_has_one_value_and_no_optimal_interval():

@@ -246,7 +246,9 @@ def test_ranges_come_back_in_units_of_the_target(func, least):
 def test_groups_reach_the_regressor_also_by_metadata_routing():
     X, y = make_sine(60, random_state=0)
     groups = np.arange(60) // 6
-    search = marginwood.MaxMarginIntervalTreeCV(losses="squared_hinge", margins=[0.0], cv=3)
+    search = marginwood.IntervalSearchCV(
+        marginwood.MaxMarginIntervalTree(), {"loss": ["squared_hinge"], "margin": [0.0]}, cv=3
+    )
     with sklearn.config_context(enable_metadata_routing=True):
         model = TransformedIntervalRegressor(search, func="arcsinh").set_fit_request(groups=True)
         found = cross_validate(

@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import marginwood
 from marginwood import (
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalBoostingCV,
     interval_mean_absolute_error,
     interval_mean_squared_error,
 )
@@ -414,9 +413,7 @@ def test_further_parameters_are_a_dict_and_grow_trees():
         regressor(xgb_params={"booster": "gblinear"}).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    "estimator", [XGBIntervalRegressor, MaxMarginIntervalBoosting, MaxMarginIntervalBoostingCV]
-)
+@pytest.mark.parametrize("estimator", [XGBIntervalRegressor, MaxMarginIntervalBoosting])
 def test_names_of_other_libraries_are_told_in_the_constructor(estimator):
     for name in ("early_stopping_rounds", "early_stopping"):
         with pytest.raises(

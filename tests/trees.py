@@ -5,12 +5,11 @@ from math import inf, nan
 import numpy as np
 
 from marginwood import (
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     TransformationTree,
-    TransformationTreeCV,
 )
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._trees.table import IntervalTree
@@ -21,9 +20,9 @@ X[::7, 0], X[1::9, 1], X[::11, 2], X[1::13, 2] = nan, nan, inf, -inf
 # What was fitted to data with NaN and infinities, of every class that has trees of ours.
 TREES = [
     MaxMarginIntervalTree(margin=0.2),
-    MaxMarginIntervalTreeCV(cv=3, n_margins=2),
+    IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 2}, cv=3),
     TransformationTree(significance=1.0),
-    TransformationTreeCV(cv=3),
+    IntervalSearchCV(TransformationTree(), cv=3),
 ]
 ENSEMBLES = [
     MaxMarginIntervalForest(n_estimators=50, random_state=0),

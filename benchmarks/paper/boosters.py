@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from benchmarks.boosting import train_aft
-from marginwood import MaxMarginIntervalBoostingCV
-from marginwood._paths import ModelPath
-from marginwood._tuning.estimator import SearchCV
+from marginwood import IntervalSearchCV, MaxMarginIntervalBoosting
+from marginwood._paths import ModelPath, Searchable
 from marginwood.losses import optimal_constant
 
 STEP = 5
@@ -25,10 +24,10 @@ def spread(y):
     return float(y[np.isfinite(y)].std()) or 1.0
 
 
-class XGBoostModel(BaseEstimator):
+class XGBoostModel(Searchable, BaseEstimator):
     """An adapter of XGBoost to the searches of the package; all rows weigh the same."""
 
-    path_parameter = "n_estimators"
+    path_parameters = ("n_estimators",)
 
     def fit(self, X, y, _):
         """Train `n_estimators` rounds."""
@@ -50,12 +49,12 @@ class XGBoostModel(BaseEstimator):
                 self.booster_.predict(data, iteration_range=(0, int(end))).astype(np.float64)
             )
 
-    @staticmethod
-    def _prepare(rows):
-        return rows
+    def _search_space(self, _):
+        return {"n_estimators": range(STEP, self.n_estimators + 1, STEP)}
 
     def _fit_path(self, rows, values):
-        return RoundsPath(clone(self).set_params(n_estimators=int(values[-1])).fit(*rows), values)
+        n_rounds = np.array(values["n_estimators"])
+        return RoundsPath(clone(self).set_params(n_estimators=n_rounds[-1]).fit(*rows), n_rounds)
 
 
 class RoundsPath(ModelPath):
@@ -160,36 +159,13 @@ def _bounded(X):
     return np.clip(X, -1e37, 1e37)
 
 
-class XGBoostCV(SearchCV):
-    """The package's search with an adapter, values of its parameters, and multiples of `STEP` rounds."""
-
-    scoring = "neg_interval_mean_squared_error"
-    selection = "min"
-    n_jobs = None
-    verbose = 0
-    checkpoint = None
-
-    def __init__(self, estimator, axes, *, n_rounds=100, cv=5):
-        self.estimator = estimator
-        self.axes = axes
-        self.n_rounds = n_rounds
-        self.cv = cv
-
-    def _make_points(self, *_):
-        return self._make_grid(self.estimator, self.axes, np.arange(STEP, self.n_rounds + 1, STEP))
-
-
 def native(X, y, *, n_rounds, learning_rate, cv, grid):
     """The search of our booster."""
     grid = dict(grid)
     margins = [share * spread(y) for share in grid.pop("margin")]
-    return MaxMarginIntervalBoostingCV(
-        n_rounds,
-        losses="squared_hinge",
-        margins=margins,
-        grid=grid,
-        learning_rate=learning_rate,
-        n_iter_no_change=None,
+    return IntervalSearchCV(
+        MaxMarginIntervalBoosting(n_rounds, learning_rate=learning_rate, n_iter_no_change=None),
+        {"loss": ["squared_hinge"], "margin": margins, **grid},
         random_state=SEED,
         cv=cv,
     ).fit(X, y)
@@ -197,9 +173,8 @@ def native(X, y, *, n_rounds, learning_rate, cv, grid):
 
 def _xgboost(model):
     def search(X, y, *, n_rounds, learning_rate, cv, grid):
-        return XGBoostCV(model(learning_rate=learning_rate), grid, n_rounds=n_rounds, cv=cv).fit(
-            X, y
-        )
+        booster = model(n_rounds, learning_rate=learning_rate)
+        return IntervalSearchCV(booster, grid, cv=cv).fit(X, y)
 
     return search
 

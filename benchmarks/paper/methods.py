@@ -16,14 +16,16 @@ import numpy as np
 from benchmarks.paper import boosters
 from benchmarks.tuning import PROTOCOL
 from marginwood import (
-    IntervalCARTCV,
+    IntervalCART,
     IntervalDummyRegressor,
+    IntervalSearchCV,
     IntervalSuperLearner,
-    L1IntervalRegressionCV,
+    L1IntervalRegression,
     MaxMarginIntervalBoosting,
-    MaxMarginIntervalForestCV,
-    MaxMarginIntervalTreeCV,
-    TransformationTreeCV,
+    MaxMarginIntervalForest,
+    MaxMarginIntervalTree,
+    TaughtRegressor,
+    TransformationTree,
 )
 
 MARGINS = (0.0, 0.25, 0.5, 1.0)  # of ensembles, in standard deviations of the limits
@@ -66,27 +68,38 @@ def _finite(X, X_test):
     ]
 
 
-def _linear(X, y, X_test, **settings):
+def _linear(X, y, X_test, *, cv, n_margins):
     X, X_test = _finite(X, X_test)
-    model = L1IntervalRegressionCV(margins="auto", **settings).fit(X, y)
+    model = IntervalSearchCV(L1IntervalRegression(), {"margin": n_margins}, cv=cv).fit(X, y)
     return model.predict(X_test), model.best_params_
 
 
-def _cart(X, y, X_test, **settings):
+def _cart(X, y, X_test, *, cv, n_margins, max_depth):
     X, X_test = _finite(X, X_test)
-    return _tuned_tree(IntervalCARTCV(margins="auto", random_state=0, **settings), X, y, X_test)
+    cart = IntervalCART(max_depth=max_depth, random_state=0)
+    return _tuned_tree(IntervalSearchCV(cart, {"margin": n_margins}, cv=cv), X, y, X_test)
 
 
-def _transformation_tree(X, y, X_test, **settings):
-    return _tuned_tree(TransformationTreeCV(**settings), X, y, X_test)
+def _transformation_tree(X, y, X_test, *, cv, max_depth=None):
+    tree = TransformationTree(max_depth=max_depth)
+    return _tuned_tree(IntervalSearchCV(tree, cv=cv), X, y, X_test)
 
 
-def _tree(X, y, X_test, **settings):
-    return _tuned_tree(MaxMarginIntervalTreeCV(**settings), X, y, X_test)
+def _tree(X, y, X_test, *, loss, cv, n_margins, max_depth):
+    """The tree of the paper, which has no anchors."""
+    grid = {"loss": [loss], "margin": n_margins, "anchor": (0.0,)}
+    tree = MaxMarginIntervalTree(max_depth=max_depth)
+    return _tuned_tree(IntervalSearchCV(tree, grid, cv=cv), X, y, X_test)
+
+
+def _our_tree(X, y, X_test, *, cv=None):
+    return _tuned_tree(IntervalSearchCV(MaxMarginIntervalTree(), cv=cv), X, y, X_test)
 
 
 def _taught_tree(X, y, X_test):
-    return _tree(X, y, X_test, teacher=IntervalSuperLearner(random_state=0))
+    teacher = IntervalSuperLearner(random_state=0)
+    tree = TaughtRegressor(IntervalSearchCV(MaxMarginIntervalTree()), teacher)
+    return _tuned_tree(tree, X, y, X_test)
 
 
 def _tuned_tree(search, X, y, X_test):
@@ -96,8 +109,10 @@ def _tuned_tree(search, X, y, X_test):
 
 def _forest(X, y, X_test, *, n_trees, margins, grid):
     margins = [share * boosters.spread(y) for share in margins]
-    search = MaxMarginIntervalForestCV(
-        n_trees, losses="squared_hinge", margins=margins, grid=grid, random_state=0
+    search = IntervalSearchCV(
+        MaxMarginIntervalForest(n_trees),
+        {"loss": ["squared_hinge"], "margin": margins, **grid},
+        random_state=0,
     )
     search.fit(X, y)
     return search.predict(X_test), search.best_params_
@@ -126,9 +141,9 @@ METHODS = {
     "L1-Linear": Method("paper", _linear, {"n_margins": 7, "cv": 10}),
     "TransfoTree": Method("paper", _transformation_tree, {"cv": 10}),
     "Interval-CART": Method("paper", _cart, PROTOCOL),
-    "MMIT-L": Method("paper", _tree, {"losses": "linear_hinge", "anchors": (0.0,), **PROTOCOL}),
-    "MMIT-S": Method("paper", _tree, {"losses": "squared_hinge", "anchors": (0.0,), **PROTOCOL}),
-    "MMIT": Method("ours", _tree, {}),
+    "MMIT-L": Method("paper", _tree, {"loss": "linear_hinge", **PROTOCOL}),
+    "MMIT-S": Method("paper", _tree, {"loss": "squared_hinge", **PROTOCOL}),
+    "MMIT": Method("ours", _our_tree, {}),
     "MMIT, taught": Method("ours", _taught_tree, {}),
     "super learner": Method("ours", _super_learner, {}),
     "boosting, defaults": Method("ours", _boosting, {}),

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.paper.alone import run_alone
 from benchmarks.paper.table import Piece, Table, fingerprint
-from marginwood import IntervalCARTCV, MaxMarginIntervalTreeCV
+from marginwood import IntervalCART, IntervalSearchCV, MaxMarginIntervalTree
 from marginwood.losses import LOSSES
 
 BASE = {"open": 0.2, "kind": "either", "width": 1.0, "n": 200, "p": 5}
@@ -31,12 +31,19 @@ LABELS = {
 }
 NOISE = 0.3
 N_FRESH = 1000
-SEARCH = {"cv": 5, "n_margins": 7}
-TREE = {**SEARCH, "losses": LOSSES, "anchors": (0.0,)}
+N_FOLDS = 5
+N_MARGINS = 7
+TREE = {"loss": LOSSES, "anchor": (0.0,)}
 METHODS = {
-    "MMIT": lambda: MaxMarginIntervalTreeCV(**TREE),
-    "MMIT, no margin": lambda: MaxMarginIntervalTreeCV(margins=(0.0,), **TREE),
-    "Interval-CART": lambda: IntervalCARTCV(margins="auto", random_state=0, **SEARCH),
+    "MMIT": lambda: IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": N_MARGINS, **TREE}, cv=N_FOLDS
+    ),
+    "MMIT, no margin": lambda: IntervalSearchCV(
+        MaxMarginIntervalTree(), {"margin": (0.0,), **TREE}, cv=N_FOLDS
+    ),
+    "Interval-CART": lambda: IntervalSearchCV(
+        IntervalCART(random_state=0), {"margin": N_MARGINS}, cv=N_FOLDS
+    ),
 }
 REFERENCE = "Interval-CART"
 
@@ -75,7 +82,13 @@ def pieces(n_seeds):
     """All settings for one seed after another."""
     return [
         Piece(
-            (what, repr(value), method, str(seed), fingerprint((SEARCH, BASE, NOISE))),
+            (
+                what,
+                repr(value),
+                method,
+                str(seed),
+                fingerprint((TREE, N_MARGINS, N_FOLDS, BASE, NOISE)),
+            ),
             evaluate,
             (what, value, method, seed),
         )

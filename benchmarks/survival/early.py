@@ -16,7 +16,8 @@ from benchmarks.paper.table import Piece, Table, fingerprint
 from marginwood import (
     DistributionalIntervalRegressor,
     DistributionalSuperLearner,
-    L1IntervalRegressionCV,
+    IntervalSearchCV,
+    L1IntervalRegression,
     MaxMarginIntervalForest,
     from_events,
 )
@@ -123,9 +124,9 @@ METHODS = {
     ),
     "the same, squared hinge, splits by completed times (second pass)": _second_pass,
     "the same, one pass, tails from errors of similar rows": _filled_tails,
-    "linear model (L1), `predict`": _point(L1IntervalRegressionCV(n_alphas=30)),
+    "linear model (L1), `predict`": _point(IntervalSearchCV(L1IntervalRegression(), {"alpha": 30})),
     "the same + errors of similar rows (cross-fitted)": _around(
-        L1IntervalRegressionCV(n_alphas=30), cv=5
+        IntervalSearchCV(L1IntervalRegression(), {"alpha": 30}), cv=5
     ),
     RECIPE: _point(DistributionalSuperLearner(random_state=0)),
     SURVIVAL_FOREST: _survival_forest,

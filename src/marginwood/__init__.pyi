@@ -20,6 +20,7 @@ from ._ensemble.crossfit import CrossFittedIntervalRegressor
 from ._ensemble.distributional_superlearner import DistributionalSuperLearner
 from ._ensemble.residuals import DistributionalIntervalRegressor
 from ._ensemble.superlearner import IntervalSuperLearner
+from ._ensemble.taught import TaughtRegressor
 from ._ensemble.transformed import TransformedIntervalRegressor
 from ._linear.censored import CensoredLinearRegression
 from ._linear.l1 import L1IntervalRegression
@@ -30,13 +31,7 @@ from ._solver import optimal_costs
 from ._trees.boosting import MaxMarginIntervalBoosting
 from ._trees.forest import MaxMarginIntervalForest
 from ._trees.tree import MaxMarginIntervalTree
-from ._tuning.boosting import MaxMarginIntervalBoostingCV
-from ._tuning.cart import IntervalCARTCV
-from ._tuning.forest import MaxMarginIntervalForestCV
-from ._tuning.kernel import KernelIntervalRegressionCV
-from ._tuning.linear import L1IntervalRegressionCV
-from ._tuning.transformation import TransformationTreeCV
-from ._tuning.tree import MaxMarginIntervalTreeCV
+from ._tuning.estimator import IntervalSearchCV
 from ._warmup import warmup
 from .conformal import ConformalIntervalRegressor
 from .export import export_text
@@ -66,22 +61,17 @@ __all__ = [
     "DistributionalIntervalRegressor",
     "DistributionalSuperLearner",
     "IntervalCART",
-    "IntervalCARTCV",
     "IntervalDummyRegressor",
+    "IntervalSearchCV",
     "IntervalSuperLearner",
     "KernelIntervalRegression",
-    "KernelIntervalRegressionCV",
     "L1IntervalRegression",
-    "L1IntervalRegressionCV",
     "MaxMarginIntervalBoosting",
-    "MaxMarginIntervalBoostingCV",
     "MaxMarginIntervalForest",
-    "MaxMarginIntervalForestCV",
     "MaxMarginIntervalTree",
-    "MaxMarginIntervalTreeCV",
     "RepeatedCensoringStratifiedKFold",
+    "TaughtRegressor",
     "TransformationTree",
-    "TransformationTreeCV",
     "TransformedIntervalRegressor",
     "check_intervals",
     "conformal",

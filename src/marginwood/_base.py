@@ -13,7 +13,6 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import validate_data
 
 from marginwood._categories import Categories, Encoded, encode_features, find_categories
-from marginwood._core.problem import MAX_SAMPLES
 from marginwood._mistakes import warn_of_events
 from marginwood._support.arrays import raise_first
 from marginwood._support.tables import as_known_table
@@ -24,8 +23,6 @@ from marginwood.intervals import (
     check_intervals,
     check_sample_weight,
 )
-from marginwood.metrics import interval_d2_score
-from marginwood.metrics._scorers import quantile_of
 
 __all__ = ["IntervalRegressorMixin"]
 
@@ -78,6 +75,9 @@ def own_d2(
     estimator: Any, y: Any, prediction: FloatArray, sample_weight: FloatArray | None
 ) -> float:
     """The D2 of an estimator's predictions: by squared errors, or by the pinball loss of a quantile but the median."""
+    from marginwood.metrics import interval_d2_score
+    from marginwood.metrics._scorers import quantile_of
+
     quantile = quantile_of(estimator)
     quantile = None if quantile == 0.5 else quantile
     return interval_d2_score(y, prediction, quantile=quantile, sample_weight=sample_weight)
@@ -195,16 +195,21 @@ def _categories_of(estimator: Any, X: Any, *, reset: bool) -> Categories | None:
     return None if is_encoded else getattr(estimator, "categories_", None)
 
 
+MAX_SAMPLES = 2**30 - 1  # the core numbers limits by 2 * sample + kind, in 32 bits
+
+
 def _check_n_rows(X: Any) -> None:
     if X.shape[0] > MAX_SAMPLES:
         raise ValueError(f"X: expected at most {MAX_SAMPLES} rows, got {X.shape[0]}.")
 
 
-def check_outer_features(estimator: Any, X: Any, *, reset: bool = False) -> Any:
+def check_outer_features(
+    estimator: Any, X: Any, *, reset: bool = False, accept_sparse: bool = False
+) -> Any:
     """X for an estimator that hands it on to others: a frame as it is, since they may encode its text; else numbers."""
     X = as_known_table(X, "X")
     if not hasattr(X, "columns"):
-        return check_features(estimator, X, reset=reset)
+        return check_features(estimator, X, reset=reset, accept_sparse=accept_sparse)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return X
 

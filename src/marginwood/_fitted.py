@@ -275,11 +275,10 @@ def read(
 
 def parts_of(model: Any) -> list[Any]:
     """The fitted models directly inside a model that see the features as it sees them."""
-    found = [
-        getattr(model, name)
-        for name in ("best_estimator_", "regressor_", "estimator_")
-        if hasattr(model, name)
-    ]
+    for name in ("best_estimator_", "student_"):
+        if name in vars(model):  # what else such a model has is of the one inside
+            return [vars(model)[name]]
+    found = [getattr(model, name) for name in ("regressor_", "estimator_") if hasattr(model, name)]
     members = getattr(model, "estimators_", [])
     if isinstance(
         members, dict

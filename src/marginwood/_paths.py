@@ -1,31 +1,92 @@
 """*Paths*: the models that one fit gives, one per value of the parameter along which an estimator is tuned.
 
-Every estimator that tunes itself is searched through two private methods:
-
-- ``_prepare(rows)`` returns what all fits on the same rows share, such as sorted features;
-- ``_fit_path(prepared, values)`` returns a `ModelPath`, whose models differ by ``path_parameter``
-  only.
-
-A pruning path is *found* by the fit: its models hold from one value of ``ccp_alpha`` up to the
-next. All other paths are *given*: `values` is a grid from the simplest model to the most complex,
-and each value has a model of its own.
+An estimator that a search knows more of than its parameters is `Searchable`. It says what is worth
+trying, and which of that one fit serves. A pruning path is *found* by the fit: its models hold from
+one value of ``ccp_alpha`` up to the next. All other paths are *given*: each value has a model of
+its own.
 """
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginwood._base import Rows
+from marginwood._base import Rows, check_features
+from marginwood._support.checks import check_model
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import distances
-from marginwood.metrics._points import mean_hinge_loss
-from marginwood.metrics._scorers import AverageLoss, average_loss_of
 
-__all__ = ["ModelPath", "average_score", "score_prediction"]
+if TYPE_CHECKING:
+    from marginwood.metrics._scorers import AverageLoss
+
+__all__ = [
+    "ModelPath",
+    "Searchable",
+    "SideBySide",
+    "average_score",
+    "is_searchable",
+    "score_prediction",
+]
+
+# What the values of a path are before a fit has found them.
+FOUND = None
+# In place of values to try: those that suit the data.
+AUTO = "auto"
+
+
+class Searchable:
+    """What an estimator offers to searches.
+
+    Attributes
+    ----------
+    path_parameters : tuple of str
+        The parameters of which one fit serves all values; the last varies fastest.
+    default_folds : {"folds", "repeated", "oob"}
+        How candidates are scored unless the user says so: on five folds, on five folds that are
+        dealt out three times, or on rows that trees have not drawn.
+    parts : tuple of str
+        Parameters that are estimators, or None.
+    parameters_of_best : dict
+        What the best estimator has, whatever the user has said.
+    """
+
+    path_parameters: tuple[str, ...] = ()
+    default_folds = "folds"
+    parts: tuple[str, ...] = ()
+    parameters_of_best: Mapping[str, Any] = {}
+
+    @property
+    def _is_random(self) -> bool:
+        """Whether a fit draws at random; without a parameter `random_state` nobody asks."""
+        return True
+
+    def _check_parts(self) -> None:
+        """Raise if a parameter that should be an estimator is none: to copy it, or to ask it, would fail otherwise."""
+        for name in self.parts:
+            check_model(name, getattr(self, name), or_none=True)
+
+    def _check_features(self, X: Any, *, reset: bool = False) -> Any:
+        """X as `_prepare` takes it, and as `fit` and `predict` read it."""
+        return check_features(self, X, reset=reset)
+
+    def _search_space(self, rows: Rows) -> dict[str, Any]:
+        """Parameters and the values to try; for a path, with the other parameters as they are here.
+
+        `AUTO` stands for margins that suit the targets, `FOUND` for a path that the fit finds. A
+        function makes as many values as it is asked for.
+        """
+        raise NotImplementedError
+
+    def _prepare(self, rows: Rows) -> Any:
+        """What all fits on the same rows share, such as sorted features."""
+        return rows
+
+    def _fit_path(self, prepared: Any, values: Mapping[str, Any]) -> Any:
+        """The `ModelPath` of these values of the path's parameters."""
+        raise NotImplementedError
 
 
 class ModelPath:
@@ -58,6 +119,8 @@ class ModelPath:
 
     def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
         """The score of every model on other rows."""
+        from marginwood.metrics._scorers import average_loss_of
+
         average = average_loss_of(scorer)
         scores = np.full(len(self.values), np.nan)
         best_step = 0
@@ -76,8 +139,28 @@ class ModelPath:
         return scores
 
 
+def is_searchable(estimator: Any) -> bool:
+    """Whether an estimator offers a space of its own."""
+    return isinstance(estimator, Searchable)
+
+
+class SideBySide:
+    """Paths over the same values, one for each value of another parameter: a row of scores each."""
+
+    def __init__(self, paths: Sequence[ModelPath]) -> None:
+        self._paths = paths
+        self.values = paths[0].values
+        self.complexity = paths[0].complexity
+
+    def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
+        """The scores of all models of all paths on other rows."""
+        return np.stack([path.scores(test, scorer, weighted=weighted) for path in self._paths])
+
+
 def average_score(average: AverageLoss, test: Rows, prediction: FloatArray) -> float:
     """A score that is the best one less the mean of a loss."""
+    from marginwood.metrics._points import mean_hinge_loss
+
     if average.row_loss == "squared_distance":
         return average.best - mean_hinge_loss(
             test.intervals, prediction, test.weight, "squared_hinge"

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from marginwood._categories import count_categories, list_indicators
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
-from marginwood._core.subsets import Subsets
 from marginwood._support.checks import is_integer
-from marginwood._trees.bagging import Draw
-from marginwood._trees.leafweights import find_cuts
 from marginwood._trees.rules import UNBOUNDED, most_draws
 from marginwood._trees.table import IntervalTree
-from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import check_intervals
+
+if TYPE_CHECKING:
+    from marginwood._core.subsets import Subsets
 
 __all__ = ["ATTRIBUTES", "MAX_FEATURES", "check_attributes", "make_tree"]
 
@@ -199,6 +198,8 @@ def _check_weights(value: Any, found: Attributes) -> bool:
 
 
 def _check_codes(value: Any, found: Attributes) -> bool:
+    from marginwood._trees.leafweights import find_cuts
+
     cuts = find_cuts([member.tree_ for member in found["estimators_"]])
     return (
         value.dtype in (np.uint8, np.uint16, np.uint32)
@@ -209,6 +210,8 @@ def _check_codes(value: Any, found: Attributes) -> bool:
 
 def _check_draws(value: Any, found: Attributes) -> bool:
     """Whether there is a draw for every tree; after a warm start not all need be from rows that are kept."""
+    from marginwood._trees.bagging import Draw
+
     draws = [Draw(*draw) for draw in value]
     return len(draws) == len(found["estimators_"]) and all(
         all(map(is_integer, draw))
@@ -221,15 +224,22 @@ def _check_draws(value: Any, found: Attributes) -> bool:
 
 def _check_offsets(value: Any, found: Attributes) -> bool:
     """Whether the parts of residual distributions, one for each centre, belong together."""
+    from marginwood.distributions import IntervalDistribution
+
     distribution = IntervalDistribution(found["residual_support_"], found["residual_mass_"], value)
     return value.dtype == np.int64 and len(distribution) == len(found["centres_"])
 
 
 def _check_results(value: Any, _: Attributes) -> bool:
+    """Whether there are columns of one length, and the parameters of as many candidates."""
     shape = value["mean_test_score"].shape
+    columns = {name: column for name, column in value.items() if name != "params"}
+    params = value.get("params", [{}] * shape[0])
     return (
-        _dict_of(lambda column: isinstance(column, np.ndarray) and column.shape == shape)(value)
+        _dict_of(lambda column: isinstance(column, np.ndarray) and column.shape == shape)(columns)
         and len(shape) == 1
+        and len(params) == shape[0]
+        and _list_of(_dict_of(_anything))(params)
     )
 
 
@@ -239,7 +249,7 @@ ATTRIBUTES: dict[str, Check] = {
     "feature_names_in_": _array(
         "n_features_in_", kind=object, holds=lambda names: [*map(_is_name, names)]
     ),
-    **dict.fromkeys(("best_estimator_", "estimator_", "regressor_"), _own(_is_model)),
+    **dict.fromkeys(("best_estimator_", "estimator_", "regressor_", "student_"), _own(_is_model)),
     "estimators_": _own(
         lambda value: value and (_list_of(_is_model)(value) or _dict_of(_is_model)(value))
     ),
@@ -350,6 +360,8 @@ def _make_subsets(
     nodes: Nodes, n_features: int, n_categories: Any, offsets: Any, codes: Any
 ) -> Subsets:
     """The categories of splits; raises unless kernels can look up every split."""
+    from marginwood._core.subsets import Subsets
+
     kinds = (n_categories, np.int64), (offsets, np.int64), (codes, np.int32)
     if any(
         not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1

@@ -28,7 +28,6 @@ from marginwood._archive import ArchiveError, load_transformer
 from marginwood._soundness import MAX_FEATURES, check_attributes, make_tree
 from marginwood._support.threads import cap_jobs
 from marginwood._trees.table import IntervalTree
-from marginwood.xgb._bytes import booster_from_bytes, booster_to_bytes
 
 __all__ = ["CLASS", "decode_model", "encode", "known_classes", "shorten"]
 
@@ -39,23 +38,41 @@ LEFT_OUT = {"_metadata_request"}
 ByteArray = npt.NDArray[np.uint8]
 
 
+PACKAGE = importlib.import_module(__name__.partition(".")[0])
+
+
+@cache
+def find_class(name: str) -> type[Any] | None:
+    """The class that a state may name so: an estimator or a splitter of the package, or None.
+
+    No more is loaded than it takes to find it: it may be there already, or be one of the names that
+    the package offers.
+    """
+    if name not in _loaded_classes() and name in PACKAGE.__all__:
+        getattr(PACKAGE, name)
+    return _loaded_classes().get(name) or known_classes().get(name)
+
+
 @cache
 def known_classes() -> dict[str, type[Any]]:
-    """Every class that a state may name: the estimators and splitters of the package, by their names."""
-    package = importlib.import_module(__name__.partition(".")[0])
-    for module in pkgutil.iter_modules(package.__path__):
+    """Every class that a state may name, by its name."""
+    for module in pkgutil.iter_modules(PACKAGE.__path__):
         if not module.name.startswith("_"):
-            importlib.import_module(f"{package.__name__}.{module.name}")
-    for name in package.__all__:
+            importlib.import_module(f"{PACKAGE.__name__}.{module.name}")
+    for name in PACKAGE.__all__:
         getattr(
-            package, name
+            PACKAGE, name
         )  # its module is loaded by the first use, and a class exists from then on
+    return _loaded_classes()
+
+
+def _loaded_classes() -> dict[str, type[Any]]:
     waiting: list[type[Any]] = [BaseEstimator, BaseCrossValidator]
     found: dict[str, type[Any]] = {}
     while waiting:
         for cls in waiting.pop().__subclasses__():
             waiting.append(cls)
-            if cls.__module__.startswith(f"{package.__name__}."):
+            if cls.__module__.startswith(f"{PACKAGE.__name__}."):
                 found[cls.__name__] = cls
     return found
 
@@ -84,8 +101,10 @@ def encode(value: Any, name: str = "model") -> Any:
     if isinstance(value, Pipeline):
         return _encode_pipeline(value, name)
     if type(value).__module__.startswith("xgboost.") and type(value).__name__ == "Booster":
+        from marginwood.xgb._bytes import booster_to_bytes
+
         return {CLASS: "Booster", "content": booster_to_bytes(value)}
-    if known_classes().get(type(value).__name__) is type(value):
+    if find_class(type(value).__name__) is type(value):
         return _encode_estimator(value, name)
     raise TypeError(f"{name}: a {type(value).__module__}.{type(value).__name__} cannot be saved.")
 
@@ -202,11 +221,16 @@ def _decode(state: Any) -> Any:
     content = {key: value for key, value in state.items() if key != CLASS}
     if kind in DECODERS:
         return DECODERS[kind](**content)
-    if kind not in known_classes():
+    cls = find_class(kind)
+    if cls is None:
         raise ValueError(f"{kind!r:.60} is not a class of a model.")
-    return _decode_estimator(
-        known_classes()[kind], {key: _decode(value) for key, value in content.items()}
-    )
+    return _decode_estimator(cls, {key: _decode(value) for key, value in content.items()})
+
+
+def _decode_booster(content: Any) -> Any:
+    from marginwood.xgb._bytes import booster_from_bytes
+
+    return booster_from_bytes(_as_bytes(content))
 
 
 def _decode_dict(items: Any) -> dict[Any, Any]:
@@ -267,7 +291,7 @@ def _as_bytes(content: Any) -> bytes:
 # What makes objects that are not estimators, by their names in a state; the arguments are the other
 # entries.
 DECODERS: dict[str, Callable[..., Any]] = {
-    "Booster": lambda content: booster_from_bytes(_as_bytes(content)),
+    "Booster": _decode_booster,
     "IntervalTree": make_tree,
     "Pipeline": _decode_pipeline,
     "dict": _decode_dict,

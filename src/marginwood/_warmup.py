@@ -12,7 +12,7 @@ from marginwood._solver import optimal_costs
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood._tuning.estimator import IntervalSearchCV
 from marginwood.datasets import make_sine
 from marginwood.distributions import turnbull
 from marginwood.intervals import from_events
@@ -58,7 +58,8 @@ def warmup() -> None:
         forest = MaxMarginIntervalForest(n_estimators=2, oob_score=True, random_state=0).fit(X, y)
     MaxMarginIntervalBoosting(n_estimators=1, subsample=0.5, random_state=0).fit(X, y)
     for categories in (None, [1]):
-        MaxMarginIntervalTreeCV(n_margins=2, cv=2, categorical_features=categories).fit(X, y)
+        tree = MaxMarginIntervalTree(categorical_features=categories)
+        IntervalSearchCV(tree, {"margin": 2}, cv=2).fit(X, y)
     IntervalCART().fit(X, y)
     distribution = forest.predict_distribution(X)
     distribution.quantile(0.5)

@@ -16,14 +16,16 @@ The paper's symbols and the words used here:
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from marginwood._core.problem import Limits, Target, best_constant, check_squares
 from marginwood._ends import gaps
 from marginwood._support.checks import check_choice, check_number
 from marginwood.intervals import LARGEST_LIMIT, FloatArray, check_intervals, check_sample_weight
+
+if TYPE_CHECKING:
+    from marginwood._core.problem import Limits
 
 __all__ = ["LOSSES", "breakpoints", "hinge_loss", "optimal_constant", "quartile_distance"]
 
@@ -235,6 +237,8 @@ def optimal_constant(
     >>> optimal_constant(range(10), loss="linear_hinge", quantile=0.9).value
     8.5
     """
+    from marginwood._core.problem import best_constant
+
     check_loss(loss, margin, quantile)
     intervals = check_intervals(intervals, name="intervals")
     weight = check_sample_weight(sample_weight, len(intervals))
@@ -249,6 +253,8 @@ def refuse_vanishing_squares(
 
     Squared errors are then 0, and tell no model from another. Rows and weights are checked already.
     """
+    from marginwood._core.problem import check_squares
+
     sizes = np.abs(intervals)
     if 0 < margin < TINY or ((sizes > 0) & (sizes < TINY)).any():
         check_squares(*_sorted_limits(intervals, margin, weight))
@@ -258,6 +264,8 @@ def _sorted_limits(
     intervals: FloatArray, margin: float, weight: FloatArray | None, quantile: float = 0.5
 ) -> tuple[Limits, FloatArray]:
     """The limits of the informative rows, and the weights of these rows."""
+    from marginwood._core.problem import Target
+
     weight = np.ones(len(intervals)) if weight is None else weight
     informative = (weight > 0) & np.isfinite(intervals).any(axis=1)
     if not informative.any():

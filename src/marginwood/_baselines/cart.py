@@ -7,6 +7,7 @@ themselves.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from sklearn.tree import DecisionTreeRegressor
 from marginwood._base import Rows, all_or_nothing, check_features, check_rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.problem import refuse_vanishing
+from marginwood._paths import FOUND, Searchable
 from marginwood._support.checks import check_not_negative
-from marginwood._trees.pruning import PrunableMixin, SubtreePath, prune
+from marginwood._trees.pruning import PrunableMixin, SubtreePath, prune, pruning_path
 from marginwood._trees.table import IntervalTree, TreeReader, find_missing
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import breakpoints, check_loss
@@ -35,7 +37,7 @@ class RankedRows(NamedTuple):
     saw_missing: BoolArray
 
 
-class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
+class IntervalCART(Searchable, PrunableMixin, TreeReader, BaseEstimator):
     """Ordinary regression tree on the limits of intervals.
 
     Every sample becomes a row labelled ``lower + margin`` and one labelled ``upper - margin``, of
@@ -74,7 +76,7 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
 
     See Also
     --------
-    IntervalCARTCV : Chooses margin and pruning by cross-validation.
+    IntervalSearchCV : Chooses margin and pruning by cross-validation.
 
     Notes
     -----
@@ -97,6 +99,8 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
     """
 
     criterion = "squared_error"
+
+    path_parameters = ("ccp_alpha",)
 
     def __init__(
         self,
@@ -144,8 +148,7 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
         )
         return self
 
-    @staticmethod
-    def _prepare(rows: Rows) -> RankedRows:
+    def _prepare(self, rows: Rows) -> RankedRows:
         rows = rows.weighted()
         ranks: FloatArray = np.full(rows.X.shape, np.nan)
         values = []
@@ -155,9 +158,13 @@ class IntervalCART(PrunableMixin, TreeReader, BaseEstimator):
             values.append(distinct)
         return RankedRows(rows, ranks, values, find_missing(ranks))
 
-    def _fit_path(self, ranked: RankedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
+    def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
+        return {"margin": [self.margin], "ccp_alpha": FOUND}
+
+    def _fit_path(self, ranked: RankedRows, values: Mapping[str, Any]) -> SubtreePath:
         check_loss("squared_hinge", self.margin)
-        return SubtreePath(self, self._grow(ranked))
+        tree = self._grow(ranked)
+        return SubtreePath(self, tree, pruning_path(tree.nodes), values["ccp_alpha"])
 
     def _grow(self, ranked: RankedRows) -> IntervalTree:
         """Fit scikit-learn's tree to the finite labels, near 0 and 1 so that neither an offset nor a unit matters."""

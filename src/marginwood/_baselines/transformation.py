@@ -9,7 +9,7 @@ inference trees.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ from marginwood._baselines.association import bounded_features, find_split
 from marginwood._baselines.normal import fit_normal, location_scores
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE, parents
 from marginwood._core.search import Options
-from marginwood._paths import ModelPath
-from marginwood._support.checks import check_number
+from marginwood._paths import ModelPath, Searchable
+from marginwood._support.checks import check_each, check_number
 from marginwood._trees.pruning import collapse
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, TreeReader, find_missing
@@ -29,6 +29,10 @@ from marginwood.intervals import FloatArray
 from marginwood.losses import optimal_constant
 
 __all__ = ["TransformationTree", "check_significance"]
+
+
+# Levels of significance that a search tries.
+LEVELS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.99)
 
 
 class _Grown(NamedTuple):
@@ -45,7 +49,7 @@ class _Grown(NamedTuple):
         return IntervalTree(collapse(self.tree.nodes, is_leaf), self.tree.saw_missing)
 
 
-class TransformationTree(TreeReader, BaseEstimator):
+class TransformationTree(Searchable, TreeReader, BaseEstimator):
     """Tree whose nodes hold normal distributions, split by tests of association.
 
     The normal distribution of a node is fitted by maximum likelihood to its intervals. Each feature
@@ -107,7 +111,7 @@ class TransformationTree(TreeReader, BaseEstimator):
     (4, 0.9)
     """
 
-    path_parameter = "significance"
+    path_parameters = ("significance",)
 
     def __init__(
         self,
@@ -155,12 +159,15 @@ class TransformationTree(TreeReader, BaseEstimator):
             rows, rules.options(len(rows.X), rows.X.shape[1], rows.weight.sum()), significance
         )
 
-    @staticmethod
-    def _prepare(rows: Rows) -> Rows:
+    def _prepare(self, rows: Rows) -> Rows:
         return rows.informative()
 
-    def _fit_path(self, rows: Rows, values: FloatArray) -> SignificancePath:
-        return SignificancePath(self, self._grow(rows, values[-1]), values)
+    def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
+        return {"significance": LEVELS}
+
+    def _fit_path(self, rows: Rows, values: Mapping[str, Any]) -> SignificancePath:
+        levels = np.sort(check_each("significance", values["significance"], check_significance))
+        return SignificancePath(self, self._grow(rows, levels[-1]), levels)
 
 
 class SignificancePath(ModelPath):

@@ -88,9 +88,11 @@ def run(args: argparse.Namespace) -> None:
         by = cells.to_list()
     log.info("%s: %d rows (%s)", table.source, len(y), name_kinds(count_kinds(y)))
     options = {"method": args.method, "threshold": args.threshold, "level": args.level}
-    print(censored_summary(y, by=by, n_bootstrap=args.bootstrap, random_state=args.seed, **options))
+    lines: list[Any] = [
+        censored_summary(y, by=by, n_bootstrap=args.bootstrap, random_state=args.seed, **options)
+    ]
     if by is not None and len(set(by)) > 1:
-        print("", compare_groups(y, by), sep="\n")
+        lines += ["", compare_groups(y, by)]
     if suffix:
         axes = _draw(y, by, args.level)
         name = name_columns(
@@ -101,6 +103,8 @@ def run(args: argparse.Namespace) -> None:
         axes.figure.savefig(buffer, format=suffix, dpi=DPI)
         write_whole(args.out, buffer.getvalue())
         log.info("%s: written", args.out)
+    # At the end, so that nothing is printed where something is wrong.
+    print(*lines, sep="\n")
 
 
 def _is_of_nondetects(y: FloatArray) -> bool:

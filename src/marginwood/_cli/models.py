@@ -23,10 +23,7 @@ from marginwood._support.threads import run_in_threads
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.boosting import MaxMarginIntervalBoostingCV
-from marginwood._tuning.forest import MaxMarginIntervalForestCV
-from marginwood._tuning.linear import L1IntervalRegressionCV
-from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood._tuning.estimator import IntervalSearchCV
 from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.conformal._distances import MODES
 from marginwood.intervals import FloatArray, IntArray
@@ -56,8 +53,6 @@ __all__ = [
 
 # Options that models without threads or random draws may be given.
 NEUTRAL = {"n_jobs", "random_state"}
-# What an estimator that tries several values calls the option of one value.
-PLURALS = {"loss": "losses", "margin": "margins", "alpha": "alphas"}
 # Most stages of a model that stops when rows held out get no better, and for how many stages it
 # waits.
 N_FOLDS = 5
@@ -66,34 +61,39 @@ PATIENCE = 20
 
 
 class Model(NamedTuple):
-    """A choice of ``--model``: what `fit` trains, what chooses its parameters, and what that is made with."""
+    """A choice of ``--model``: what `fit` trains, and how `tune` chooses its parameters.
+
+    A search tries values of those that are `searched`, unless the user sets them; `grid` stands in
+    the place of its own values. Without a search the estimator chooses for itself, with these
+    defaults.
+    """
 
     estimator: type[Any]
-    tuned: type[Any]
+    searched: tuple[str, ...] = ()
+    grid: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
     defaults: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
     library: str = "sklearn"
 
 
 # The one table of models; XGBoost is tuned by stopping early.
 MODELS: dict[str, Model] = {
-    "tree": Model(MaxMarginIntervalTree, MaxMarginIntervalTreeCV),
-    "forest": Model(MaxMarginIntervalForest, MaxMarginIntervalForestCV),
+    "tree": Model(MaxMarginIntervalTree, ("loss", "margin", "ccp_alpha")),
+    "forest": Model(MaxMarginIntervalForest, ("loss", "margin")),
     # A search over all losses and margins takes minutes where the others take seconds.
     "boosting": Model(
         MaxMarginIntervalBoosting,
-        MaxMarginIntervalBoostingCV,
-        {"losses": "squared_hinge", "n_margins": 3},
+        ("loss", "margin", "max_depth", "max_features"),
+        {"loss": ["squared_hinge"], "margin": 3},
     ),
-    "linear": Model(L1IntervalRegression, L1IntervalRegressionCV),
+    "linear": Model(L1IntervalRegression, ("margin", "alpha")),
     "xgb": Model(
         XGBIntervalRegressor,
-        XGBIntervalRegressor,
-        {"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE},
+        defaults={"n_estimators": MOST_STAGES, "n_iter_no_change": PATIENCE},
         library="xgboost",
     ),
-    "constant": Model(IntervalDummyRegressor, IntervalDummyRegressor),
-    "auto": Model(IntervalSuperLearner, IntervalSuperLearner),
-    "curves": Model(DistributionalSuperLearner, DistributionalSuperLearner),
+    "constant": Model(IntervalDummyRegressor),
+    "auto": Model(IntervalSuperLearner),
+    "curves": Model(DistributionalSuperLearner),
 }
 MIXTURES = ("auto", "curves")
 
@@ -284,7 +284,8 @@ def available_models() -> list[str]:
 
 def takes_folds(name: str) -> bool:
     """Whether a model chooses its parameters by folds, which may keep groups whole."""
-    tuned = MODELS[name].tuned
+    model = MODELS[name]
+    tuned = IntervalSearchCV if model.searched else model.estimator
     return "cv" in signature(tuned).parameters and "groups" in signature(tuned.fit).parameters
 
 
@@ -308,11 +309,17 @@ def make_model(name: str, options: dict[str, Any], **defaults: Any) -> Any:
 
 def make_tuned(name: str, options: dict[str, Any], **defaults: Any) -> Any:
     """The estimator that chooses a model's parameters; what the user sets is not searched."""
-    known = signature(MODELS[name].tuned).parameters
-    fixed = {option: [value] for option, value in options.items() if PLURALS.get(option) in known}
-    options = {option: value for option, value in options.items() if option not in fixed}
-    options |= {PLURALS[option]: values for option, values in fixed.items()}
-    return _make(name, MODELS[name].tuned, options, defaults | MODELS[name].defaults)
+    model = MODELS[name]
+    if not model.searched:
+        return _make(name, model.estimator, options, defaults | model.defaults)
+    of_search = {
+        key: options[key] for key in options.keys() & signature(IntervalSearchCV).parameters
+    }
+    fixed = {key: [options[key]] for key in options.keys() & set(model.searched)}
+    others = {key: value for key, value in options.items() if key not in of_search | fixed}
+    estimator = _make(name, model.estimator, others, {"random_state": None})
+    wanted = {"random_state": 0} | defaults | of_search
+    return IntervalSearchCV(estimator, model.grid | fixed, **wanted)
 
 
 def _make(name: str, cls: type[Any], options: dict[str, Any], defaults: dict[str, Any]) -> Any:

@@ -44,6 +44,7 @@ from marginwood._cli.models import (
     takes_folds,
     wrap,
 )
+from marginwood._ensemble.taught import TaughtRegressor
 from marginwood._persistence import save
 from marginwood._support.files import check_place
 from marginwood.metrics import SCORERS
@@ -102,14 +103,8 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError(f"--groups cannot be set for --model {args.model}, which has no folds")
     if args.groups:
         chosen["cv"] = cv
-    if args.teacher:
-        drawn = {name: value for name, value in given_options(args).items() if name in NEUTRAL}
-        chosen["teacher"] = make_model(args.teacher, drawn, cv=cv, verbose=inner_verbosity(args))
-    model = wrap(
-        make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args)),
-        args,
-        cv,
-    )
+    tuned = make_tuned(args.model, given_options(args) | chosen, verbose=inner_verbosity(args))
+    model = wrap(_with_teacher(tuned, args, cv), args, cv)
     check_place(args.out)
     data = read_data(args, model)
     check_groups(args, data.groups, args.cv or N_FOLDS)
@@ -118,6 +113,17 @@ def run(args: argparse.Namespace) -> None:
     )
     save(model, args.out, notes=data.notes())
     log.info("%s", "; ".join([f"{args.out}: saved", *describe_choice(model)]))
+
+
+def _with_teacher(model: Any, args: argparse.Namespace, cv: Any) -> Any:
+    """The model, or what learns it from a teacher, if there is one."""
+    if not args.teacher:
+        return model
+    if args.model != "tree":
+        raise UsageError(f"--teacher cannot be set for this command with --model {args.model}")
+    drawn = {name: value for name, value in given_options(args).items() if name in NEUTRAL}
+    teacher = make_model(args.teacher, drawn, cv=cv, verbose=inner_verbosity(args))
+    return TaughtRegressor(model, teacher)
 
 
 def describe_choice(model: Any) -> Iterator[str]:

@@ -62,6 +62,7 @@ def add_exactly(total, rest, number):
 @inlined
 def compare_weights(upper, upper_rest, lower, lower_rest):
     """1 if upper limits outweigh lower ones, 0 if both weigh the same, else -1; sums of two doubles each."""
+    # 1 + 1e-20 against 1: the doubles are equal, and the rests decide.
     difference = (upper - lower) + (upper_rest - lower_rest)
     slack = BALANCE * (upper + lower)
     return -1 if difference < -slack else (1 if difference > slack else 0)
@@ -76,6 +77,9 @@ def between(upper, lower):
     """
     u, d, s, p = upper
     v, a, t, q = lower
+    # The slope at p + x is ``d + u * x - a - v * (gap - x)``, and 0 at x = (a + v * gap - d) / (u + v),
+    # the distance from p; `left` is that from q. With one upper limit of weight 1 at p = 0 and one
+    # lower at q = 2, the moments d and a are 0: x = 2 / 2 = 1, and the cost is 1 + 1.
     gap = q - p
     right = min(max((a + v * gap - d) / (u + v), 0.0), gap)
     left = min(max((d + u * gap - a) / (u + v), 0.0), gap)
@@ -102,6 +106,7 @@ def _pass_squared(b, points, k, walk, down):
     u, d, s, p, last_lower, first_upper = walk
     signed = points[np.uint64(k), 1]
     at = b[np.uint64(k - FIRST)]
+    # The second moment moves on from p by h: sum(w * (x + h)**2) = s + 2 * d * h + u * h**2.
     h = at - p
     s += (2 * d + u * h) * h
     first_upper = k if (u == 0) & (signed > 0) else first_upper
@@ -141,6 +146,7 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
     b = borrow(breakpoints)
     points = borrow(points)
     ranks = borrow(ranks)
+    # The sentinels below and above all limits of the side.
     low, high = side, points.shape[0] - N_SENTINELS + FIRST + side
     k = rankset.next_rank(ranks, side, low)
     m = rankset.previous_rank(ranks, side, high)
@@ -148,6 +154,8 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
     left = 0.0, 0.0, 0.0, p, low, high
     right = 0.0, 0.0, 0.0, q
     down, up = 0.0, 0.0  # the moments, moved on to the next breakpoints
+    # A stride is tried out first and taken only if it cannot pass the meeting point: of two walks,
+    # the one whose moment is the smaller STRIDE limits on would have gone there in single steps, too.
     if is_full and m - k >= 2 * STRIDE:
         far_left, far_down = _stride_squared(b, points, k, left, down)
         far_right, far_up = _stride_squared_back(b, points, m, right, up)
@@ -175,6 +183,8 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
             up = right[1] + right[0] * (right[3] - b[m - FIRST]) if k <= m else 0.0
     u, d, s, p, last_lower, first_upper = left
     v, a, t, q = right
+    # Both walks have met violated limits, so the minimum is one point. Otherwise a value satisfies
+    # all, and so does all between the last lower limit and the first upper one.
     if v > 0:
         value, cost = between((u, d, s, p), (v, a, t, q))
         return Optimum(low, high, value, value, value, cost)
@@ -188,6 +198,7 @@ def _meet_squared(breakpoints, points, ranks, side, is_full):
 @inlined
 def _pass_linear(b, points, at, to, walk, up):
     """The walk from the left, past the limit at `at` to the one at `to`; `up` is the weight with the first of them."""
+    # Weighted distances move on with the weight passed so far, which includes the limit at `at`.
     sign = 1.0 if to > at else -1.0
     d = walk[2] + up[0] * (sign * (b[np.uint64(to - FIRST)] - b[np.uint64(at - FIRST)]))
     return (up[0], up[1], d), add_exactly(up[0], up[1], max(sign * points[np.uint64(to), 1], 0.0))
@@ -241,6 +252,7 @@ def _meet_linear(breakpoints, points, ranks, side, is_full):
     if low[0] == 0:  # no lower limit at all
         return Optimum(before, k, value, -np.inf, value, 0.0)
     following = rankset.next_rank(ranks, side, k)
+    # Equal weights on both sides of the next piece: the cost is flat up to the following breakpoint.
     end = value
     if compare_weights(up[0], up[1], right[0], right[1]) == 0:
         end = b[following - FIRST] if following < behind else np.inf

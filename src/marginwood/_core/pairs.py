@@ -43,6 +43,9 @@ LARGE = 4
 def _price_pairs(room, n_groups):
     """Fill what a split costs if every group goes to the cheaper of two values, for all pairs of values."""
     costs = borrow(room.costs)
+    # There are 4 x 4 pairs of a value on the left and one on the right: those of the first two values
+    # on the left in the lanes of `first`, those of the other two in `second`. A group adds the lower of
+    # its two costs to each pair; so costs (4, 1 | 1, 4) of two values on either side add 1, 4, 1, 1.
     first = second = spread(0.0)
     for group in range(n_groups):
         own = load(costs, group * N_VALUES)
@@ -58,12 +61,16 @@ def _add_factors(room, value, sign):
     """Add the factors of costs that give the cost at a value, which is moved into their range."""
     values = borrow(room.values)
     factors = borrow(room.factors)
+    # The middle one of the three values through which the parabola goes: the nearest that has
+    # neighbours on both sides.
     at = 1
     for i in range(2, N_VALUES - 1):
         at = i if abs(values[i] - value) <= abs(values[at] - value) else at
     h = values[at] - values[at - 1]
     k = values[at + 1] - values[at]
     z = min(max(value - values[at], -h), k)
+    # Lagrange's polynomials. Values may coincide (`h` or `k` is 0), where the node has few limits:
+    # then a line goes through two of them, or the cost of the one there is stands for all.
     if h > 0 and k > 0:
         factors[at - 1] += sign * z * (z - k) / (h * (h + k))
         factors[at] += sign * (z + h) * (k - z) / (h * k)
@@ -91,12 +98,15 @@ def _even_out(room, n_groups, n_left, least):
     slots = room.queue.slots
     factors = load(room.factors, np.int64(0))
     n_samples = starts[n_groups]
+    # The side with too few samples, as `proposed` writes it: 1 is the left one.
     short = np.uint8(n_left < least)
     n_short = n_left if short else n_samples - n_left
     for group in range(n_groups):
         excess = total(load(costs, group * N_VALUES) * factors) / (
             starts[group + 1] - starts[group]
         )
+        # The heap gives the group first that costs least to move, per sample; those on the short side
+        # are pushed as well, behind all others, so that slots hold every group once.
         slots[group] = group
         gain = -excess if short else excess
         push(room.queue, group, gain if proposed[group] != short else -np.inf)
@@ -105,6 +115,7 @@ def _even_out(room, n_groups, n_left, least):
         group = pop(room.queue, n_waiting)
         n_waiting -= 1
         size = starts[group + 1] - starts[group]
+        # A group that is too large for what the other side may lose is skipped, not split.
         if proposed[group] != short and n_short + size <= n_samples - least:
             proposed[group] = short
             n_short += size
@@ -140,12 +151,15 @@ def propose(room, n_groups, left, right, mu, least):
     _add_factors(room, left, 1.0)
     _add_factors(room, right, -1.0)
     factors = load(room.factors, np.int64(0))
+    # Groups whose limits both values satisfy cost 0 at both: without this rule they would pile up
+    # on one side by chance of rounding.
     is_nearer = abs(left - mu) < abs(right - mu)
     before = after = spread(0.0)
     n_changes = np.int64(0)
     n_left = np.int64(0)
     for group in range(n_groups):
         own = load(costs, group * N_VALUES)
+        # What the group costs at the left value beyond what it costs at the right one.
         excess = total(own * factors)
         is_left = (excess < 0) | ((excess == 0) & is_nearer)
         n_changes += is_left != (proposed[group] == 1)
@@ -165,6 +179,7 @@ def _least_of(room, side):
     """Where a side costs least, and how much: the least of its costs, or of the parabola through that and the next."""
     values = borrow(room.values)
     costs = borrow(room.sides)
+    # Costs are convex: their minimum lies between the neighbours of the least one known.
     at = np.argmin(costs[side])
     value, cost = values[at], costs[side, at]
     at = min(max(at, 1), N_VALUES - 2)
@@ -191,6 +206,8 @@ def _start(room, n_groups, mu, least):
     n_samples = room.starts[n_groups]
     best_left = best_right = left = right = mu
     lowest = np.inf
+    # The best pair on the grid need not be the best after its values have moved. Where groups are
+    # large the next three are looked at as well.
     for _ in range(N_STARTS if n_samples >= LARGE * n_groups else 1):
         pair = np.argmin(room.pairs)
         room.pairs[pair] = np.inf

@@ -43,6 +43,8 @@ class Growth:
     def __init__(self, team, start, shared):
         problem, loss, kinds, options = start
         n_features, n_rows = problem.orders.shape
+        # The limit depends on the number of threads, and yet the bits do not: a node gives the same
+        # split whether it is searched as a wide one or not.
         self.largest = max(int(SHARE * n_rows / team.n_threads), LEAST_CELLS // n_features)
         self.team = team
         self.orders = problem.orders
@@ -67,11 +69,13 @@ class Growth:
             n_nodes, _ = grow_on(
                 (*self.start, self._make_scratch(place, max_leaves), nodes), place, 0, 0
             )
+            # The subtree is numbered from 0 and joined later; the room for the most leaves goes back.
             part.nodes = nodes[:n_nodes].copy()
             return
         scratch = self._make_scratch(place, 1)
         part.nodes = np.empty(1, dtype=NODE_DTYPE)
         found = self._search(place, scratch, part.nodes)
+        # The frontier of one node decides by the same code as `grow` whether the split is worth it.
         n_pending = wide.push_node(self.options, scratch, place, *found, 0)
         if n_pending > 0 and not is_priced(scratch):
             n_pending = price_by_descent(*self.start, scratch, part.nodes, n_pending)
@@ -79,10 +83,13 @@ class Growth:
             return
         part.sides = Part(), Part()
         children = self._divide(scratch, part.nodes, 1, n_pending)
+        # Children are the roots of parts: their numbers are those within the part.
         for child, side in zip(children, part.sides, strict=True):
             self._add(child._replace(node=0), side)
 
     def _add(self, place, part):
+        # The number of rows is the priority: the largest subtrees first, so that none is left alone
+        # at the end while other threads have nothing to do.
         self.team.add(lambda: self._grow(place, part), place.stop - place.start)
 
     def _grow_best_first(self, root, whole):
@@ -132,6 +139,8 @@ class Growth:
         if opened.is_wide or self.options.by_descent:
             return opened, best._replace(feature=NOT_PRICED)
         varying = varying[:n_varying].tolist()
+        # The first ones are shared. Features beyond `max_features` matter only where none of them
+        # splits, which is seldom, and are tried one at a time as in `search`.
         n_tried = min(self.options.max_features, n_varying)
         best = self._try_with_help(place, scratch, opened, self._keys_of(varying[:n_tried]), best)
         for pair in varying[n_tried:]:
@@ -160,6 +169,9 @@ class Growth:
         turn. Prices of the same split may round differently, by far less than half of the
         tolerance: what comes that near is tried again.
         """
+        # NaN says that nothing is known of a path yet. The owner takes paths from the front, helpers from
+        # the back: first bounds of all, which are cheap, then whole paths. A number that a helper writes
+        # while the owner reads is one store of eight bytes: seen or not, the result is the same.
         least = np.full(len(keys), np.nan)
         unbounded, untried = deque(range(len(keys))), deque(range(len(keys)))
 
@@ -180,6 +192,7 @@ class Growth:
                     if found.feature != NOT_PRICED:
                         least[i] = found.cost - opened.tolerance
 
+        # Features of small nodes come several to a call: a call costs as much as some 10,000 cells.
         n_at_once = -(-CELLS_PER_CALL // (place.stop - place.start))
         n_tried = 0
         with self.team.helped(help_out):
@@ -244,6 +257,8 @@ def join(whole):
         own = part.nodes
         if part.sides:
             own["children_left"], own["children_right"] = n_placed, n_placed + 1
+            # `grow` takes the pending node of the highest number first, the right child: so does this stack,
+            # whose last entry is the right side.
             to_place.extend((side, n_placed + i) for i, side in enumerate(part.sides))
             nodes[number] = own[0]
             n_placed += 2

@@ -22,7 +22,6 @@ from marginwood._core.subsets import list_subsets
 
 LOSS_CODES = {"linear_hinge": LINEAR, "squared_hinge": SQUARED}
 POWERS = {"linear_hinge": 1, "squared_hinge": 2}  # of the target's unit in a cost
-MAX_SAMPLES = 2**30 - 1  # a limit is 2 * sample + kind, in 32 bits
 # Limits too far away to matter may be as large as this power of two: sums over a billion of them do
 # not overflow.
 LARGEST_EXPONENT = 900

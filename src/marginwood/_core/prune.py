@@ -8,6 +8,7 @@ from marginwood._core.subsets import borrow_subsets, goes_left
 
 NONE = np.int64(-1)
 DISTANCE, SQUARED_DISTANCE, MISS = 0, 1, 2  # what `path_losses` sums over rows
+ROW_LOSSES = {"distance": DISTANCE, "squared_distance": SQUARED_DISTANCE, "miss": MISS}
 
 
 @inner

@@ -97,6 +97,8 @@ def _violations(sample, loss, value):
 @inner
 def _side_values(points, loss, minimum, mu):
     """The values left and right of the minimiser `mu` at which tangents are taken."""
+    # Of n limits those of a random half put their minimum some sqrt(n) ranks from that of all: the
+    # tangents are most use a little farther out. With 100 limits that is 15 ranks to either side.
     last = points.shape[0] - rankset.N_SENTINELS + rankset.FIRST - 1
     # The share of exact labels below a quantile q scatters with the root of q (1 - q), a quarter
     # for the median.
@@ -126,6 +128,7 @@ def _fill_rows(pulls, sums, order, stretch, samples, loss, values):
     order = borrow(order)
     samples = borrow(samples)
     mu, left, right = values
+    # Pulls lie by sample, so that any feature's order can pick them; any will do to fill them.
     n_groups = np.uint64(1 if loss.code == SQUARED else 2)
     start, stop = stretch
     first = second = (0.0, 0.0, 0.0, 0.0)
@@ -138,10 +141,12 @@ def _fill_rows(pulls, sums, order, stretch, samples, loss, values):
         at = idx * n_groups
         x, y, c, d = _violations(sample, loss, mu)
         if loss.code == SQUARED:
+            # By the table: the cost at mu, minus half the slope there, and the weights that pull up and down.
             first = _put(pulls, at, (c * x * x + d * y * y, c * x - d * y, c, d), first)
         else:
             first = _put(pulls, at, (c * x, d * y, c, d), first)
             x, y, c, d = _violations(sample, loss, left)
+            # At the other two values only what a tangent needs.
             cost, slope = c * x + d * y, d - c
             x, y, c, d = _violations(sample, loss, right)
             second = _put(pulls, at + np.uint64(1), (cost, slope, c * x + d * y, d - c), second)
@@ -176,6 +181,8 @@ def _add_up(room, order, row, width, group, n_groups):
     sums = borrow(room.sums)
     order = borrow(order)
     first = group * GROUP
+    # What is written in front of an entry are the sums of all before it: the left side of a split
+    # there.
     a = running[first]
     b = running[first + 1]
     c = running[first + 2]
@@ -216,6 +223,9 @@ def _least_of_tangents(
     the bound of the module's table. Sums of weights are differences: `slack` is more than their
     rounding.
     """
+    # Violated lower limits of weight `c` pull up, so the side's own minimum lies right of mu if they
+    # outweigh the upper ones. Then the tangent at the value on the right is the other one; by its
+    # mirror image on the left, whose slope changes its sign, both cases are one formula.
     is_right = c > d
     cost = right_cost if is_right else left_cost
     slope = right_slope if is_right else -left_slope
@@ -225,6 +235,9 @@ def _least_of_tangents(
     worse = max((d if is_right else c) - slack, 0.0)
     floor = (y if is_right else x) + worse * distance
     fall = slack - slope
+    # Where both tangents meet, their height is the mean of their heights at mu, each weighted by the
+    # slope of the other. With 6 and a pull of 2 at mu, cost 5 and slope 1 at a distance of 4 that is
+    # (6 * 1 + (5 - 4) * 2) / 3 = 8/3, at z = 5/3: 6 - 2 * 5/3 = 5 - 1 * (4 - 5/3).
     total = (
         (x + y) * slope + pull * (cost - slope * distance) if meets else cost * worse + fall * floor
     )
@@ -254,6 +267,7 @@ def bound(room, width, loss, distances, bounds):
             b = sums[1, u]
             c = sums[2, u]
             d = sums[3, u]
+            # The right side has what is left of the node's totals.
             after = hinge.least_squared(t0 - a, t1 - b, t2 - c, t3 - d)
             bounds[u] = hinge.least_squared(a, b, c, d) + after
     else:
@@ -278,6 +292,7 @@ def _bound_block(room, order, path, start, loss, distances, bounds):
     """Fill the bounds of the splits from a position on, infinity where there is none; returns how many, up to BLOCK."""
     bounds = borrow(bounds)
     width = min(BLOCK, path.last + 1 - start)
+    # The rows of NaN are the last of the order and the first of such a path: a block ends between.
     if path.missing_left and start < path.n_missing:
         width = min(width, path.n_missing - start)  # the rows of a block are neighbours
     row = path_row(path, start)
@@ -287,6 +302,7 @@ def _bound_block(room, order, path, start, loss, distances, bounds):
     bound(room, width, loss, distances, bounds)
     for i in range(width):
         u = np.uint64(i)
+        # No new value starts at an entry without the sign bit: there is no split.
         if order[np.uint64(row) + u] >= 0 or start + i < path.first:
             bounds[u] = np.inf
     return width
@@ -308,6 +324,7 @@ def screen(room, order, path, loss, distances, price):
         bounds = room.bounds[start:]
         width = _bound_block(room, order, path, start, loss, distances, bounds)
         for i in range(width):
+            # A bound that is NaN rules nothing out.
             if not bounds[np.uint64(i)] >= price:
                 first, last = min(first, start + i), start + i
         start += width

@@ -78,6 +78,8 @@ def path_row(path, position):
 @inlined
 def make_path(feature, start, stop, n_missing, missing_left, min_samples_leaf, effect):
     """All samples of a node, with as many on either side as a leaf must have, and a number besides any missing ones."""
+    # Missing samples that come first do not make a left side by themselves: that split, NaN against
+    # all numbers, is the last one of the path on which they come last.
     first = max(min_samples_leaf, n_missing + 1 if missing_left else 1)
     return Path(
         feature,
@@ -100,6 +102,8 @@ def free():
 @inlined
 def is_allowed(effect, left, right):
     """Whether the values of two sides have the effect."""
+    # Of a node below a monotone split the values are bounded, whichever feature is split next: a
+    # child must not step over the other side of that split.
     within = effect.low <= min(left, right) and max(left, right) <= effect.high
     return effect.sign == 0 or (within and effect.sign * (right - left) >= 0)
 
@@ -114,6 +118,8 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
     bounds = borrow(bounds)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
+    # All samples are on the right at first, so the right minimum is that of the node. The left one
+    # starts at the same rank: its own minimum will not be far, and a pointer walks from where it is.
     before, after = hinge.leave(hinge.empty_minimum(n_ranks), full.low), full
     cost = best.cost
     n_left = 0
@@ -124,10 +130,13 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
         if row + PREFETCH_DISTANCE < path.stop:
             prefetch(samples, np.int64(order[np.uint64(row + PREFETCH_DISTANCE)] & SAMPLE_MASK))
         row = row + 1 if row + 1 < path.stop else path.start
+        # Written as "not more" so that a bound that is NaN, which says nothing, leaves a candidate. The
+        # first bound was found for the best split of earlier features; `cost` may have fallen since.
         is_candidate = (
             position >= path.first and not bounds[np.uint64(position)] >= cost - tolerance
         )
         if is_candidate:
+            # The same kind of bound where the pointers are now, which is nearer than the node's minimum.
             is_candidate = (
                 hinge.bound_of(points, loss, before) + hinge.bound_of(points, loss, after)
                 < cost - tolerance
@@ -135,6 +144,7 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
         if is_candidate:
             before = hinge.settle(points, loss, ranks, rankset.LEFT, before)
             after = hinge.settle(points, loss, ranks, rankset.RIGHT, after)
+            # Walks of a few pieces per limit leave the sweep linear; 64 more are for nodes of few limits.
             if before.moves + after.moves > MOVES_PER_LIMIT * n_ranks + 64:
                 return best, False
             left_cost = hinge.cost_of(points, loss, before)
@@ -142,6 +152,8 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                 break  # it only grows from here on
             price = left_cost + hinge.cost_of(points, loss, after)
             if price < cost - tolerance:
+                # The price stands for the minimisers. With an effect they may be any point of the flat pieces:
+                # the two that lie nearest to each other decide whether the split is allowed.
                 left = hinge.value_of(points, loss, before)
                 right = hinge.value_of(points, loss, after)
                 if path.effect.sign != 0:
@@ -152,6 +164,7 @@ def sweep(order, samples, ranks, points, loss, full, path, bounds, best, toleran
                     n_left = position
                     left_value, right_value = left, right
             before, after = hinge.leave(before, full.low), hinge.leave(after, full.low)
+        # The sample changes sides: what the left gains at the breakpoint `b` the right loses there.
         # A lower limit that is not there has rank 0, an upper one that of the sentinel above:
         # neither is ever active, and a step of 0 is added.
         sample = samples[np.uint64(entry & SAMPLE_MASK)]
@@ -183,11 +196,13 @@ def sweep_by_descent(order, samples, ranks, points, loss, path, best, tolerance)
     n_ranks = points.shape[0] - rankset.N_SENTINELS
     rankset.reset(ranks, n_ranks)
     left_sums, right_sums = descent.make_sums(n_ranks), descent.make_sums(n_ranks)
+    # All limits are on the right. A weight's sign is its kind: upper limits have positive ones.
     for rank in range(rankset.FIRST, n_ranks + rankset.FIRST):
         signed = points[rank, 1]
         descent.change(points, loss, right_sums, rank, np.int64(signed > 0), abs(signed))
     for position in range(path.last + 1):
         entry = order[path_row(path, position)]
+        # The sign bit of an entry: a new value of the feature starts here, so one may split in front.
         if entry < 0 and position >= path.first:
             before, _ = descent.locate(points, loss, ranks, rankset.LEFT, left_sums)
             after, _ = descent.locate(points, loss, ranks, rankset.RIGHT, right_sums)

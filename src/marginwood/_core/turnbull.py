@@ -99,6 +99,10 @@ def _differentiate(ranges, mass, slack, scratch):
     accumulate(mass, cumulative)
     for cell in range(n_cells + 1):
         slope[cell] = 0.0
+    # d log L / d p of a cell is the sum of weight / probability over the rows that cover it. A row
+    # covers the cells first..stop - 1: its share is added at one boundary and taken off at the
+    # other, and running sums give all cells in one pass. Two rows of weight 1/2, on cells 0..1 and
+    # 1..2 with masses (0.2, 0.6, 0.2), have shares 0.625: slopes (0.625, 1.25, 0.625).
     for i in range(first.shape[0]):
         share = weight[i] / mass_between(cumulative, first[i], stop[i])
         slope[first[i]] += share
@@ -120,6 +124,7 @@ def _expect(mass, slope, expected):
     mass = borrow(mass)
     slope = borrow(slope)
     expected = borrow(expected)
+    # Where weights sum to 1 the total does, too, but for rounding, which would add up over steps.
     total = 0.0
     for cell in range(mass.shape[0]):
         expected[cell] = mass[cell] * slope[cell]
@@ -137,6 +142,8 @@ def _bend(ranges, mass, scratch):
     cumulative = borrow(scratch.cumulative)
     slope = borrow(scratch.slope)
     curvature = borrow(scratch.curvature)
+    # By cumulative masses F a row has log(F[stop] - F[first]): its slope is minus its share at one
+    # boundary and plus at the other. Of the matrix of second derivatives ICM keeps the diagonal.
     accumulate(mass, cumulative)
     for cell in range(mass.shape[0] + 1):
         slope[cell] = 0.0
@@ -171,9 +178,13 @@ def _pool(n_cells, scratch):
     for boundary in range(1, n_cells):
         begin = boundary
         weight = curvature[boundary]
+        # Newton's step of this boundary alone; the new cumulative masses must not fall, so neighbours
+        # that would cross share their mean, weighted by curvature.
         step = slope[boundary] / weight
         while top > 0:
             rise = mass_between(cumulative, start[top - 1], begin)
+            # The old distance of the blocks plus the difference of their steps is the new distance. Of
+            # F = (0.3, 0.4) with steps +0.2 and 0 it would be 0.1 - 0.2: both go to one level.
             if rise + (step - level[top - 1]) > 0.0:
                 break
             top -= 1
@@ -202,6 +213,7 @@ def _propose(n_cells, n_blocks, scratch):
         begin = start[block]
         step = level[block]
         stop = start[block + 1] if block + 1 < n_blocks else n_cells
+        # Cumulative masses stay within 0 and 1: a block beyond lies at the end itself, exactly.
         place = begin
         place_step = step
         if cumulative[begin, 0] + step <= 0.0:
@@ -216,6 +228,8 @@ def _propose(n_cells, n_blocks, scratch):
         below = place
         below_step = place_step
         for boundary in range(begin, stop):
+            # All boundaries of a block go to its new level: the distance is that to `place`, by exact
+            # differences of cumulative masses, plus the step.
             gain += slope[boundary] * (mass_between(cumulative, boundary, place) + place_step)
             if boundary > begin:
                 trial[boundary - 1] = 0.0
@@ -233,12 +247,14 @@ def _step(ranges, mass, before, scratch):
     gain = _propose(n_cells, _pool(n_cells, scratch), scratch)
     mass = borrow(mass)
     trial = borrow(scratch.trial)
+    # The levels of blocks have been used up by `_propose`: their room is that of the masses to try.
     halved = borrow(scratch.level)[:n_cells]
     length = 1.0
     for _ in range(MOST_HALVINGS):
         for cell in range(n_cells):
             halved[cell] = mass[cell] + length * (trial[cell] - mass[cell])
         after = log_likelihood(ranges, halved, scratch.cumulative)
+        # Armijo's rule. Near the maximum, gains are below rounding, and equal is good enough.
         if after >= before + SUFFICIENT_SHARE * length * gain - ROUNDING * abs(before):
             for cell in range(n_cells):
                 mass[cell] = halved[cell]
@@ -258,6 +274,8 @@ def _extrapolate(mass, once, twice):
     for cell in range(mass.shape[0]):
         step += (once[cell] - mass[cell]) ** 2
         bend += (twice[cell] - 2.0 * once[cell] + mass[cell]) ** 2
+    # Steps of which each is r times the one before end at mass + step / (1 - r), and the first one
+    # is 1 / (1 - r) times the bend: 10 times where EM crawls with r = 0.9. At 1 these are two plain steps.
     length = max(1.0, np.sqrt(step / bend)) if bend > 0.0 else 1.0
     total = 0.0
     for cell in range(mass.shape[0]):
@@ -296,6 +314,7 @@ def _improve(ranges, mass, floor, tolerance, scratch):
             return gap, floor
         _accelerate(ranges, mass, scratch)
     reached = _bend(ranges, mass, scratch)
+    # Written so that NaN, of an extrapolation too far, starts again as well.
     if not reached >= floor - ROUNDING * abs(floor):
         mass[:] = saved
         _take_steps(ranges, mass, scratch)
@@ -337,6 +356,8 @@ def _reduce(ranges, mass, scratch):
     last_seen[n_cells] = -1
     n_rows = 0
     for i in range(first.shape[0]):
+        # Rows come in the order of their first cell, so one with the same cells as an earlier row, once
+        # cells have gone, finds it by the last row that stopped there.
         n_rows = put_row(
             n_before[first[i]], n_before[stop[i]], weight[i], n_rows, scratch.reduced, last_seen
         )

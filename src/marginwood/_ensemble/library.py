@@ -20,14 +20,14 @@ from sklearn.model_selection import GroupKFold
 from marginwood._base import LARGEST_SEED
 from marginwood._baselines.dummy import IntervalDummyRegressor
 from marginwood._linear.censored import CensoredLinearRegression
+from marginwood._linear.l1 import L1IntervalRegression
 from marginwood._resampling.splitters import N_SPLITS
+from marginwood._smooth.gaussian import KernelIntervalRegression
 from marginwood._support.checks import check_model
 from marginwood._trees.boosting import MARGIN, MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.kernel import KernelIntervalRegressionCV
-from marginwood._tuning.linear import L1IntervalRegressionCV
-from marginwood._tuning.tree import MaxMarginIntervalTreeCV
+from marginwood._tuning.estimator import IntervalSearchCV
 from marginwood.intervals import FloatArray
 from marginwood.losses import quartile_distance
 from marginwood.xgb import XGBIntervalRegressor
@@ -36,6 +36,7 @@ __all__ = ["auto_models", "check_models", "seeded"]
 
 NARROW_MARGIN = 0.1  # of the distance between the quartiles of the limits
 THIRD = 1 / 3
+N_PENALTIES = 30
 MANY_CELLS = 200_000  # beyond, kernels that look at one feature after the other take longer than all others together
 MANY_ROWS = 10_000  # beyond, smooth models take longer than all others together
 FAST_ON_MANY = ("constant", "likelihood", "tree-small", "xgboost")
@@ -61,8 +62,8 @@ def auto_models(
         "forest": MaxMarginIntervalForest(max_features=THIRD),
     }
     if n_splits >= 2:
-        models["tree"] = MaxMarginIntervalTreeCV(
-            losses="squared_hinge", margins=(0.0, narrow, wide), cv=cv
+        models["tree"] = IntervalSearchCV(
+            MaxMarginIntervalTree(), {"margin": (0.0, narrow, wide)}, cv=cv
         )
     models["boosting"] = MaxMarginIntervalBoosting(margin=wide)
     if find_spec("xgboost"):
@@ -76,28 +77,26 @@ def auto_models(
             n_jobs=1,
         )
     if n_splits >= 2:
-        models["linear"] = L1IntervalRegressionCV(n_alphas=30, tol=1e-5, cv=cv)
+        linear = L1IntervalRegression(tol=1e-5)
+        models["linear"] = IntervalSearchCV(linear, {"alpha": N_PENALTIES}, cv=cv)
         # Its folds mix groups: a booster hands none on to its first model, of which only the
         # penalty is at stake.
-        first = L1IntervalRegressionCV(margins=(wide,), n_alphas=30, tol=1e-5, cv=n_splits)
+        grid = {"margin": (wide,), "alpha": N_PENALTIES}
+        first = IntervalSearchCV(linear, grid, cv=n_splits)
         models["boosting-linear"] = MaxMarginIntervalBoosting(margin=wide, init=first)
     models["boosting-depth2"] = MaxMarginIntervalBoosting(margin=narrow, max_depth=2)
     if n_features > 1:
         models["boosting-third"] = MaxMarginIntervalBoosting(margin=wide, max_features=THIRD)
     if n_splits >= 2 and n_rows <= MANY_ROWS:
         # A margin beyond most intervals: their middles count rather than their ends.
-        models["kernel-middle"] = KernelIntervalRegressionCV(
-            margins=(distance,), additivities=(0.0,), cv=cv
-        )
+        middle = KernelIntervalRegression(margin=distance, additivity=0.0)
+        models["kernel-middle"] = IntervalSearchCV(middle, cv=cv)
         is_small = n_rows * n_features <= MANY_CELLS
-        additivity = 0.5 if is_small else 0.0
-        models["kernel"] = KernelIntervalRegressionCV(
-            margins=(wide,), additivities=(additivity,), cv=cv
-        )
+        smooth = KernelIntervalRegression(margin=wide, additivity=0.5 if is_small else 0.0)
+        models["kernel"] = IntervalSearchCV(smooth, cv=cv)
         if n_features > 1 and is_small:
-            models["kernel-additive"] = KernelIntervalRegressionCV(
-                margins=(wide,), additivities=(1.0,), cv=cv
-            )
+            additive = KernelIntervalRegression(margin=wide, additivity=1.0)
+            models["kernel-additive"] = IntervalSearchCV(additive, cv=cv)
     if n_rows > MANY_ROWS:
         models = _order_for_many_rows(models, wide)
     return list(models.items())
@@ -138,9 +137,15 @@ def check_models(models: Any) -> list[tuple[str, Any]]:
 
 
 def seeded(estimator: Any, random: np.random.RandomState) -> Any:
-    """A copy whose random states that are None, also inside it, are seeds: fits are then the same on any thread."""
+    """A copy whose random states that are None, also inside it, are seeds: fits are then the same on any thread.
+
+    A search needs none beside that of its estimator.
+    """
     copied = clone(estimator)
-    for name, value in sorted(copied.get_params().items()):
-        if value is None and (name == "random_state" or name.endswith("__random_state")):
+    params = copied.get_params()
+    for name, value in sorted(params.items()):
+        owner, _, last = name.rpartition("__")
+        is_search = isinstance(params[owner] if owner else copied, IntervalSearchCV)
+        if value is None and last == "random_state" and not is_search:
             copied.set_params(**{name: int(random.randint(1, LARGEST_SEED))})
     return copied

@@ -31,6 +31,7 @@ from marginwood._support.arrays import as_numbers
 from marginwood._support.checks import is_integer
 from marginwood._trees.boosting import MaxMarginIntervalBoosting
 from marginwood._trees.forest import MaxMarginIntervalForest
+from marginwood._tuning.estimator import IntervalSearchCV
 from marginwood.intervals import FloatArray
 
 __all__ = ["Finished", "Member", "MixtureMixin", "Piece", "list_pieces"]
@@ -176,8 +177,10 @@ def _takes_finite_only(estimator: Any, categories: Categories | None = None) -> 
     """Whether an estimator refuses NaN, or X has categories and it takes none, and is simple.
 
     One that holds others, such as a pipeline, sees X as it is. A booster is what its first model
-    is.
+    is, and a search what it tunes.
     """
+    if isinstance(estimator, IntervalSearchCV):
+        return _takes_finite_only(estimator._unfitted(), categories)
     if isinstance(estimator, MaxMarginIntervalBoosting):
         return estimator.init is not None and _takes_finite_only(estimator.init, categories)
     is_simple = not any("__" in name for name in estimator.get_params())

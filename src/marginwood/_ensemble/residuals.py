@@ -25,10 +25,10 @@ from marginwood._base import (
 )
 from marginwood._ends import carry_over
 from marginwood._ensemble.crossfit import CrossFittedIntervalRegressor
+from marginwood._ensemble.teacher import find_known, fit_with_unseen
 from marginwood._predictive import DistributionMixin
 from marginwood._support.checks import check_model, check_number
 from marginwood._support.notices import warn
-from marginwood._tuning.teacher import find_known, fit_with_unseen
 from marginwood.distributions import IntervalDistribution, turnbull
 from marginwood.distributions._weighted import sort_rows, weighted_turnbull
 from marginwood.intervals import FloatArray, IntArray, check_intervals

@@ -49,9 +49,9 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
     models : "auto" or list of (str, estimator), default="auto"
         Names and models, in the order in which they are trained; where all labels are exact,
         regressors of scikit-learn may be among them. "auto" is the best constant, two linear models
-        (`CensoredLinearRegression` and `L1IntervalRegressionCV`), `MaxMarginIntervalTreeCV`, two
+        (`CensoredLinearRegression` and a tuned `L1IntervalRegression`), a tuned tree, two
         forests, four boosters (one starts from the linear model), three of
-        `KernelIntervalRegressionCV` up to 10,000 rows and a small tree beyond and, if XGBoost is
+        tuned `KernelIntervalRegression` up to 10,000 rows and a small tree beyond and, if XGBoost is
         installed, `XGBIntervalRegressor`, with settings that suit the data.
     cv : int, splitter or iterable of (train, test), default=5
         Number of folds, or any of scikit-learn's splitters, or the rows of each fold. So many folds
@@ -107,7 +107,7 @@ class IntervalSuperLearner(MixtureMixin, BaseEstimator):
 
     Notes
     -----
-    Models that take neither NaN nor infinities, such as `L1IntervalRegressionCV`, see medians for
+    Models that take neither NaN nor infinities, such as `L1IntervalRegression`, see medians for
     NaN and the extremes of a column for infinities, and indicators in place of the categories of a
     frame. A model that holds others, such as a pipeline, sees X as it is.
 

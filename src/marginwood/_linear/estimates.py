@@ -102,15 +102,17 @@ def in_units(problem: LikelihoodProblem, units: Units, value: float) -> float:
 def independent_columns(Z: FloatArray) -> BoolArray:
     """Which columns are no sums of the columns before them and a constant."""
     n_rows, n_columns = Z.shape
-    directions = np.full((n_rows, 1), n_rows**-0.5)
+    directions = np.empty((n_rows, n_columns + 1), order="F")
+    directions[:, 0] = n_rows**-0.5
     is_free = np.zeros(n_columns, np.bool_)
     for idx, column in enumerate(Z.T):
-        rest = column - directions @ (directions.T @ column)
-        rest -= directions @ (directions.T @ rest)
+        found = directions[:, : 1 + int(is_free.sum())]
+        rest = column - found @ (found.T @ column)
+        rest -= found @ (found.T @ rest)  # once more, for the digits that the first pass lost
         length = float(np.linalg.norm(rest))
         if length > LEAST_REST * float(np.linalg.norm(column)) > 0:
             is_free[idx] = True
-            directions = np.column_stack([directions, rest / length])
+            directions[:, is_free.sum()] = rest / length
     return is_free
 
 

@@ -7,7 +7,7 @@ features; for un-censored targets that is the Lasso. `lasso` holds the solver.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +28,8 @@ from marginwood._base import (
 )
 from marginwood._linear.features import Standardisation, standardise
 from marginwood._linear.lasso import LassoProblem, largest_penalty, solve_path
-from marginwood._paths import ModelPath
-from marginwood._support.checks import check_count, check_positive
+from marginwood._paths import ModelPath, Searchable
+from marginwood._support.checks import check_count, check_each, check_positive
 from marginwood._support.notices import warn
 from marginwood.intervals import FloatArray
 from marginwood.losses import breakpoints, check_loss
@@ -37,6 +37,9 @@ from marginwood.losses import breakpoints, check_loss
 __all__ = ["L1IntervalRegression", "make_task"]
 
 STEPS_PER_DECADE = 10
+# The penalties that a search tries, and the last of them as a share of the first.
+N_PENALTIES = 100
+LAST_SHARE = 1e-3
 
 # Squared losses of smaller targets vanish, and so would penalties on the way to a share of the
 # first.
@@ -91,7 +94,7 @@ class _Task(NamedTuple):
         return _Path(coefs, intercepts, path.gaps, int(path.n_rounds.sum()))
 
 
-class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
+class L1IntervalRegression(Searchable, IntervalRegressorMixin, BaseEstimator):
     """Linear model with squared hinge loss, a margin and an L1 penalty.
 
     It minimises half the mean of the samples' losses plus ``alpha`` times the sum of the absolute
@@ -136,7 +139,7 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
 
     See Also
     --------
-    L1IntervalRegressionCV : Chooses `alpha` by cross-validation.
+    IntervalSearchCV : Chooses `alpha` by cross-validation.
 
     References
     ----------
@@ -154,7 +157,7 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
     (1, 0.16)
     """
 
-    path_parameter = "alpha"
+    path_parameters = ("alpha",)
 
     def __init__(
         self, *, alpha: float = 0.1, margin: float = 0.0, tol: float = 1e-8, max_iter: int = 1000
@@ -183,7 +186,7 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
             The fitted model.
         """
         check_positive("alpha", self.alpha)
-        rows = check_rows(check_finite_features(self, X, reset=True), y, sample_weight)
+        rows = check_rows(self._check_features(X, reset=True), y, sample_weight)
         task = self._make_task(rows)
         self.alpha_max_ = task.largest_penalty()
         n_decades = np.log10(max(self.alpha_max_ / self.alpha, 1.0))
@@ -204,14 +207,22 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
         check_count("max_iter", self.max_iter, 1)
         return make_task(rows, self.margin)
 
-    @staticmethod
-    def _prepare(rows: Rows) -> Rows:
-        return rows
+    def _check_features(self, X: Any, *, reset: bool = False) -> Any:
+        return check_finite_features(self, X, reset=reset)
 
-    def _fit_path(self, rows: Rows, values: FloatArray) -> PenaltyPath:
-        return PenaltyPath(
-            self, self._make_task(rows).solve(values, self.tol, self.max_iter), values
-        )
+    def _search_space(self, rows: Rows) -> dict[str, Any]:
+        def penalties(n_values: int = N_PENALTIES) -> list[float]:
+            task = self._make_task(rows)
+            # Where no feature pulls, all weights vanish whatever the penalty; any scale will do.
+            largest = task.largest_penalty() or task.scale
+            return np.geomspace(largest, largest * LAST_SHARE, n_values).tolist()
+
+        return {"margin": [self.margin], "alpha": penalties}
+
+    def _fit_path(self, rows: Rows, values: Mapping[str, Any]) -> PenaltyPath:
+        alphas = np.sort(check_each("alpha", values["alpha"], check_positive))[::-1]
+        task = self._make_task(rows)
+        return PenaltyPath(self, task.solve(alphas, self.tol, self.max_iter), alphas)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict ``intercept_ + X @ coef_``.
@@ -227,7 +238,7 @@ class L1IntervalRegression(IntervalRegressorMixin, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        return check_finite_features(self, X) @ self.coef_ + self.intercept_
+        return self._check_features(X) @ self.coef_ + self.intercept_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

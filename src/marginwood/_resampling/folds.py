@@ -79,7 +79,8 @@ class Fold:
             model._fit_stages(X_train, y_train, w_train, *validation)
             return model
         options: dict[str, Any] = {} if w_train is None else {"sample_weight": w_train}
-        searches = "cv" in model.get_params(deep=False) and has_fit_parameter(model, "groups")
+        names = {name.rpartition("__")[2] for name in model.get_params()}
+        searches = "cv" in names and has_fit_parameter(model, "groups")
         if searches and self.groups is not None:
             options["groups"] = np.asarray(self.groups)[train]
         return model.fit(X_train, y_train, **options)

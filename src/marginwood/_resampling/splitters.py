@@ -152,11 +152,11 @@ class RepeatedCensoringStratifiedKFold(CensoringStratifiedKFold):
 
     Examples
     --------
-    >>> from marginwood import MaxMarginIntervalTreeCV, RepeatedCensoringStratifiedKFold
+    >>> from marginwood import IntervalSearchCV, RepeatedCensoringStratifiedKFold
     >>> from marginwood.datasets import make_sine
     >>> X, y = make_sine(random_state=0)
     >>> folds = RepeatedCensoringStratifiedKFold(5, n_repeats=4, random_state=0)
-    >>> MaxMarginIntervalTreeCV(cv=folds).fit(X, y).n_splits_
+    >>> IntervalSearchCV(cv=folds).fit(X, y).n_splits_
     20
     """
 

@@ -15,7 +15,7 @@ scaled by their *relevance*, the importances of a forest.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,11 +35,12 @@ from marginwood._base import (
 )
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
-from marginwood._paths import ModelPath
+from marginwood._paths import ModelPath, Searchable
 from marginwood._smooth.relevance import RelevantRows
 from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import (
     check_count,
+    check_each,
     check_not_negative,
     check_number,
     check_positive,
@@ -55,6 +56,12 @@ LEAST_STEP = 1e-4
 LEAST_ALPHA = 1e-12  # with less, rounding decides
 # Directions of the kernel's space whose share is less are rounding.
 LEAST_SHARE = 1e-10
+
+
+# What a search tries.
+PENALTIES = np.geomspace(1e-1, 1e-7, 13).tolist()
+LENGTH_SCALES = (0.5, 1.0, 2.0, 4.0)
+RELEVANCES = (0.0, 0.5, 1.0)
 
 
 class _Point(NamedTuple):
@@ -169,7 +176,7 @@ class _Task(NamedTuple):
         return coefs, intercepts
 
 
-class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
+class KernelIntervalRegression(Searchable, IntervalRegressorMixin, BaseEstimator):
     """Smooth model with Gaussian kernels, squared hinge loss, a margin and a roughness penalty.
 
     It minimises the mean of the samples' losses plus ``alpha`` times the squared norm of the
@@ -219,7 +226,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
 
     See Also
     --------
-    KernelIntervalRegressionCV : Chooses these parameters by cross-validation.
+    IntervalSearchCV : Chooses these parameters by cross-validation.
 
     Examples
     --------
@@ -231,7 +238,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
     0.96
     """
 
-    path_parameter = "alpha"
+    path_parameters = ("alpha",)
 
     def __init__(
         self,
@@ -271,9 +278,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
             The fitted model.
         """
         check_alpha("alpha", self.alpha)
-        rows = check_rows(
-            check_finite_features(self, X, reset=True, accept_sparse=False), y, sample_weight
-        )
+        rows = check_rows(self._check_features(X, reset=True), y, sample_weight)
         task = self._make_task(self._prepare(rows))
         coefs, intercepts = task.solve(np.array([self.alpha], dtype=np.float64))
         self._keep(task, coefs[0], intercepts[0])
@@ -332,12 +337,24 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
             bumps += sum(map(gaussians, varying[:, np.newaxis])) * (self.additivity / len(varying))
         return bumps
 
-    @staticmethod
-    def _prepare(rows: Rows) -> RelevantRows:
+    def _check_features(self, X: Any, *, reset: bool = False) -> Any:
+        return check_finite_features(self, X, reset=reset, accept_sparse=False)
+
+    def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
+        return {
+            "margin": [self.margin],
+            "length_scale": LENGTH_SCALES,
+            "relevance": RELEVANCES,
+            "additivity": [self.additivity],
+            "alpha": PENALTIES,
+        }
+
+    def _prepare(self, rows: Rows) -> RelevantRows:
         return RelevantRows(rows)
 
-    def _fit_path(self, rows: RelevantRows, values: FloatArray) -> RoughnessPath:
-        return RoughnessPath(self, self._make_task(rows), values)
+    def _fit_path(self, rows: RelevantRows, values: Mapping[str, Any]) -> RoughnessPath:
+        alphas = np.sort(check_each("alpha", values["alpha"], check_alpha))[::-1]
+        return RoughnessPath(self, self._make_task(rows), alphas)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the weighted sum of the bumps, and the intercept.
@@ -353,7 +370,7 @@ class KernelIntervalRegression(IntervalRegressorMixin, BaseEstimator):
             Predictions.
         """
         check_is_fitted(self)
-        X = check_finite_features(self, X, accept_sparse=False)
+        X = self._check_features(X)
         return self._combine(X, self.dual_coef_) + self.intercept_
 
     def _combine(self, X: FloatArray, coefs: FloatArray) -> FloatArray:

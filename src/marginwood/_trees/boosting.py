@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from marginwood._base import (
 )
 from marginwood._categories import count_categories
 from marginwood._monotonic import effects_of
+from marginwood._paths import AUTO, Searchable
 from marginwood._support.checks import (
     check_choice,
     check_count,
@@ -43,15 +45,17 @@ from marginwood._validation import (
     stop_early,
 )
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import Loss, quartile_distance
+from marginwood.losses import LOSSES, Loss, quartile_distance
 
 __all__ = ["MaxMarginIntervalBoosting"]
 
-AUTO = "auto"
 MARGIN = 0.25  # of the distance between the quartiles of the limits, where it is "auto"
+# Depths, and shares of the features in a node, that a search tries.
+DEPTHS = (2, 4)
+SHARES = (None, 1 / 3)
 
 
-class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
+class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimator):
     """Boosted maximum margin interval trees.
 
     The first prediction is the best constant, or that of another model. Each stage grows a tree on
@@ -100,8 +104,8 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         For each feature 1 if it must not lower the prediction, -1 if it must not raise it, and 0 if
         it may do either.
     init : estimator, default=None
-        A model of intervals for the first prediction, such as `L1IntervalRegressionCV`: the stages
-        learn what it leaves open. Where all labels are exact, a regressor of scikit-learn does,
+        A model of intervals for the first prediction, such as a search around `L1IntervalRegression`: the
+        stages learn what it leaves open. Where all labels are exact, a regressor of scikit-learn does,
         too. None for the best constant.
     n_iter_no_change : int, default=30
         Stop when the validation loss has not fallen for this many stages, and keep the stages up to
@@ -159,8 +163,9 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
     True
     """
 
-    path_parameter = "n_estimators"
-
+    path_parameters = ("n_estimators",)
+    parts = ("init",)
+    parameters_of_best = MappingProxyType({"n_iter_no_change": None})  # its stages are counted
     aggregation = "sum"  # how the trees' predictions become one, beside `init_`
     init_: Any
     margin_: float
@@ -358,11 +363,20 @@ class MaxMarginIntervalBoosting(IntervalRegressorMixin, BaseEstimator):
         check_number("tol", self.tol, "a number >= 0 and < 1", lambda share: 0 <= share < 1)
         return Rules.of(self, margin=self.margin if margin is None else margin)
 
+    @property
+    def _is_random(self) -> bool:
+        return self.max_features is not None or self.subsample != 1
+
+    def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
+        stages = range(1, check_count("n_estimators", self.n_estimators, 1) + 1)
+        space = {"loss": LOSSES, "margin": AUTO, "max_depth": DEPTHS, "max_features": SHARES}
+        return space | {"n_estimators": stages}
+
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows.weighted(), count_categories(self.categorical_features.categories))
 
-    def _fit_path(self, rows: SortedRows, values: FloatArray) -> StagePath:
-        return StagePath(self, rows, values)
+    def _fit_path(self, rows: SortedRows, values: Mapping[str, Any]) -> StagePath:
+        return StagePath(self, rows, values["n_estimators"])
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row.

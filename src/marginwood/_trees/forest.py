@@ -33,6 +33,7 @@ from marginwood._base import (
 from marginwood._categories import count_categories
 from marginwood._ends import check_entry
 from marginwood._monotonic import effects_of
+from marginwood._paths import AUTO, Searchable
 from marginwood._predictive import DistributionMixin
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
@@ -46,18 +47,18 @@ from marginwood._trees.leafweights import (
     keeps_rows,
     predict_by_leaves,
 )
-from marginwood._trees.outofbag import ForestPath
+from marginwood._trees.outofbag import ForestPath, OutOfBag
 from marginwood._trees.rules import UNBOUNDED, Rules, count_draws
 from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import Loss
+from marginwood.losses import LOSSES, Loss
 
 __all__ = ["MaxMarginIntervalForest"]
 
 
-class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEstimator):
+class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMixin, BaseEstimator):
     """Random forest of maximum margin interval trees.
 
     Every tree is grown on a bootstrap sample, and every node tries a random part of the features.
@@ -156,7 +157,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
     True
     """
 
-    path_parameter = None
+    default_folds = "oob"
 
     # Of rows that are seen only because their value is greater.
     _entry: FloatArray | None = None
@@ -250,10 +251,13 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         count_draws(self, UNBOUNDED)  # of as many rows as may come
         return Rules.of(self)
 
+    def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
+        return {"loss": LOSSES, "margin": AUTO}
+
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows, count_categories(self.categorical_features.categories))
 
-    def _fit_path(self, rows: SortedRows, values: FloatArray) -> ForestPath:  # noqa: ARG002 (there is one model)
+    def _fit_path(self, rows: SortedRows, values: Any) -> ForestPath:  # noqa: ARG002 (there is one model)
         forest = clone(self).set_params(oob_score=False, warm_start=False, verbose=0)
         forest.n_features_in_ = rows.X.shape[1]
         return ForestPath(forest._fit(rows, forest._rules()))
@@ -343,6 +347,9 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         """Predict the training rows by the trees that did not draw them; NaN where all did."""
         return self._predict(X, self._drawn())
 
+    def _out_of_bag(self) -> OutOfBag:
+        return OutOfBag(self)
+
     def _score_oob(self, rows: Rows) -> None:
         self.oob_prediction_ = self._predict_oob(rows.X)
         is_scored = ~np.isnan(self.oob_prediction_) & (rows.weight > 0)
@@ -380,7 +387,7 @@ class MaxMarginIntervalForest(DistributionMixin, IntervalRegressorMixin, BaseEst
         The training rows that share leaves with a row, weighed by how often they do, have a maximum
         likelihood distribution. It needs no assumption on the errors. Leaves of 10 rows or more and
         many features per node suit it: choose them by
-        ``MaxMarginIntervalForestCV(scoring="neg_interval_log_loss", ...)``.
+        ``IntervalSearchCV(MaxMarginIntervalForest(), ..., scoring="neg_interval_log_loss")``.
 
         Parameters
         ----------

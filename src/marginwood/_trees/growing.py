@@ -3,31 +3,32 @@
 Trees on the same rows share what depends on the rows alone: the order of every feature, the sorted
 limits, and which features hold NaN. They differ by their rules, their seed and their *draw*: a
 factor of every row's weight, such as how often a bootstrap drew it; rows of factor 0 are left out.
+
+What grows trees is imported where it is called: whoever only predicts does without most of the core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from marginwood._base import Rows
-from marginwood._core import parallel
-from marginwood._core.anchor import anchor_values
-from marginwood._core.order import sort_features
-from marginwood._core.problem import LOSS_CODES, Kinds, Limits, Target, grow_tree, subsample
-from marginwood._core.subsets import Subsets
-from marginwood._support.team import Team
 from marginwood._support.threads import count_threads
 from marginwood._trees.pruning import prune
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import find_missing
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 
-__all__ = ["Grown", "Nodes", "SortedRows", "grow", "grow_unpruned", "make_team"]
+if TYPE_CHECKING:
+    from marginwood._core.problem import Limits
+    from marginwood._core.subsets import Subsets
+    from marginwood._support.team import Team
+
+__all__ = ["Grown", "Nodes", "SortedRows", "anchored", "grow", "make_team"]
 
 Nodes = npt.NDArray[np.void]
 
@@ -42,7 +43,12 @@ class Grown(NamedTuple):
 def make_team(n_jobs: int | None, X: FloatArray) -> AbstractContextManager[Team | None]:
     """A team of joblib's `n_jobs` threads for trees on these rows; none for one thread, or if that is as fast."""
     n_threads = count_threads(n_jobs, X.size)
-    return Team(n_threads) if n_threads > 1 and X.size >= parallel.LEAST_CELLS else nullcontext()
+    if n_threads == 1:
+        return nullcontext()
+    from marginwood._core import parallel
+    from marginwood._support.team import Team
+
+    return Team(n_threads) if X.size >= parallel.LEAST_CELLS else nullcontext()
 
 
 class SortedRows:
@@ -61,6 +67,9 @@ class SortedRows:
         is_shared: bool = True,
         team: Team | None = None,
     ) -> None:
+        from marginwood._core.order import sort_features
+        from marginwood._core.problem import Target
+
         self.X, intervals, self.weight = rows
         self.rows = rows
         self.n_categories = n_categories
@@ -70,13 +79,14 @@ class SortedRows:
         self.saw_missing = find_missing(self.X)
         self._is_shared = is_shared
         self._limits: tuple[tuple[float, float], Limits] | None = None
-        self.last_grown: tuple[Any, Grown] | None = None
         # Copies of the orders that trees have used up: the next tree fills one again, which is
         # faster than a new one.
         self._spares: list[Any] = []
 
     def with_target(self, intervals: FloatArray, is_exact: BoolArray) -> SortedRows:
         """The same rows with other intervals; those of `is_exact` have no margin."""
+        from marginwood._core.problem import Target
+
         other = SortedRows.__new__(SortedRows)
         vars(other).update(vars(self))  # with the spare orders, too
         other.target = Target(intervals, is_exact, self.team)
@@ -128,24 +138,22 @@ def _writeable(value: Any) -> Any:
     )
 
 
-def anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
+def anchored(grown: Grown, rows: SortedRows, rules: Rules) -> Grown:
+    """A copy of a tree that was grown from all rows, with the values that the rules' anchor gives its nodes."""
+    grown = grown._replace(nodes=grown.nodes.copy())
+    if rules.anchor > 0:
+        _anchor(grown, rows, rules, rows.weight)
+    return grown
+
+
+def _anchor(grown: Grown, rows: SortedRows, rules: Rules, weight: FloatArray) -> None:
     """Give the nodes of a grown table their anchored values."""
+    from marginwood._core.anchor import anchor_values
+    from marginwood._core.problem import LOSS_CODES
+
     limits = rows.limits_at(float(rules.margin), rules.quantile)
     signs = rules.signs(rows.X.shape[1])
     anchor_values(*grown, rows.X, limits, weight, LOSS_CODES[rules.loss], rules.anchor, signs)
-
-
-def grow_unpruned(rows: SortedRows, rules: Rules, seed: int) -> Grown:
-    """Grow one tree from all rows without pruning it; the next call that differs in the anchor alone grows no other."""
-    key = rules._replace(ccp_alpha=0.0, anchor=0.0), seed
-    kept = rows.last_grown
-    if kept is None or kept[0] != key:
-        kept = key, grow(rows, *key)
-        rows.last_grown = kept
-    grown = kept[1]._replace(nodes=kept[1].nodes.copy())
-    if rules.anchor > 0:
-        anchor(grown, rows, rules, rows.weight)
-    return grown
 
 
 def _call(team: Team | None, *functions: Callable[[], Any]) -> list[Any]:
@@ -155,6 +163,8 @@ def _call(team: Team | None, *functions: Callable[[], Any]) -> list[Any]:
 
 def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | None = None) -> Grown:
     """Grow one tree by the rules and prune it."""
+    from marginwood._core.problem import Kinds, grow_tree, subsample
+
     at = float(rules.margin), rules.quantile
     weight = rows.weight
     if draw is None:
@@ -173,7 +183,7 @@ def grow(rows: SortedRows, rules: Rules, seed: int, draw: npt.NDArray[Any] | Non
     if draw is None:
         rows.return_orders(orders)
     if rules.anchor > 0:
-        anchor(grown, rows, rules, weight)
+        _anchor(grown, rows, rules, weight)
     return (
         grown._replace(nodes=prune(grown.nodes, rules.ccp_alpha)) if rules.ccp_alpha > 0 else grown
     )

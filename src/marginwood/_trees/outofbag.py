@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Tags, get_tags
 
-from marginwood._base import Rows
+from marginwood._base import Rows, check_features
 from marginwood._paths import ModelPath, average_score, score_prediction
 from marginwood._trees.leafweights import keeps_rows, predict_by_leaves
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray
 from marginwood.metrics._scorers import average_loss_of
 
-__all__ = ["ForestPath", "predict_oob_distribution"]
+__all__ = ["ForestPath", "OutOfBag", "predict_oob_distribution"]
 
 
 class ForestPath(ModelPath):
@@ -56,3 +57,29 @@ def predict_oob_distribution(forest: Any, known: BoolArray) -> IntervalDistribut
     """The distributions of some training rows by the trees that did not draw them, of which each must have one."""
     keeps_rows(forest)
     return predict_by_leaves(forest, forest._training_leaves()[known], forest._drawn()[:, known])
+
+
+class OutOfBag:
+    """What a forest says of training rows by the trees that did not draw them, of those that any tree left out.
+
+    The features of these rows may be changed, as a permutation does.
+    """
+
+    def __init__(self, forest: Any) -> None:
+        drawn = forest._drawn()
+        self.known = ~drawn.all(axis=0)
+        self._forest = forest
+        self._by_known = drawn[:, self.known]
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions for the known rows."""
+        return self._forest._predict(check_features(self._forest, X), self._by_known)
+
+    def predict_distribution(self, X: Any) -> IntervalDistribution:
+        """Distributions for the known rows."""
+        keeps_rows(self._forest)
+        return predict_by_leaves(self._forest, self._forest.apply(X), self._by_known)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Those of the forest, which scorers of scikit-learn ask for."""
+        return get_tags(self._forest)

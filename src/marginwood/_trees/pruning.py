@@ -19,15 +19,12 @@ from sklearn.utils import Bunch
 
 from marginwood._base import Rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, parents
-from marginwood._core.prune import DISTANCE, MISS, SQUARED_DISTANCE, collapse_rates, path_losses
 from marginwood._paths import ModelPath
+from marginwood._support.checks import check_each, check_not_negative
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.metrics._scorers import average_loss_of
 
 __all__ = ["PrunableMixin", "PruningPath", "SubtreePath", "leaves_along", "prune", "pruning_path"]
-
-ROW_LOSSES = {"distance": DISTANCE, "squared_distance": SQUARED_DISTANCE, "miss": MISS}
 
 # Alphas that differ by less, relatively, differ by rounding: they are one.
 ALPHA_TOLERANCE = 1e-10
@@ -58,6 +55,8 @@ def geometric_means(alphas: npt.NDArray[Any]) -> FloatArray:
 
 def pruning_path(nodes: npt.NDArray[np.void]) -> PruningPath:
     """Find the pruning path of a node table, in O(n log n) for n nodes."""
+    from marginwood._core.prune import collapse_rates
+
     is_split = nodes["children_left"] != LEAF
     splits = np.flatnonzero(is_split)
     total_weight = nodes["weighted_n_node_samples"][0]
@@ -122,29 +121,43 @@ def leaves_along(
 class SubtreePath(ModelPath):
     """The subtrees of a grown tree, as models of an estimator that has a node table and the parameter `ccp_alpha`."""
 
-    def __init__(self, estimator: Any, tree: IntervalTree) -> None:
+    def __init__(
+        self, estimator: Any, tree: IntervalTree, path: PruningPath, alphas: Any = None
+    ) -> None:
         self._estimator = estimator
         self._tree = tree
-        self._path = pruning_path(tree.nodes)
-        super().__init__(self._path.alphas, self._path.n_leaves)
+        self._path = path
+        if alphas is None:
+            values = path.alphas
+            self._steps = np.arange(len(values))
+        else:
+            values = np.sort(check_each("ccp_alpha", alphas, check_not_negative))
+            self._steps = path.at(values)
+        super().__init__(values, path.n_leaves[self._steps])
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
         """The predictions of every subtree."""
         nodes = self._tree.nodes
-        for leaves in leaves_along(nodes, self._path, self._tree.apply(X)):
-            yield nodes["value"][leaves]
+        times = np.bincount(self._steps, minlength=len(self._path.alphas))
+        subtrees = leaves_along(nodes, self._path, self._tree.apply(X))
+        for leaves, n_values in zip(subtrees, times, strict=True):
+            for _ in range(n_values):
+                yield nodes["value"][leaves]
 
     def model(self, step: int) -> Any:
         """The estimator with the pruned tree."""
         model = copy.copy(self._estimator)
         model.ccp_alpha = self.values[step]
         model.n_features_in_ = self._tree.n_features
-        nodes = collapse(self._tree.nodes, self._path.leaf_from <= step)
+        nodes = collapse(self._tree.nodes, self._path.leaf_from <= self._steps[step])
         model.tree_ = IntervalTree(nodes, self._tree.saw_missing, self._tree.subsets)
         return model
 
     def scores(self, test: Rows, scorer: Any, *, weighted: bool) -> FloatArray:
         """The score of every subtree; if it averages a loss per row, in one walk per row."""
+        from marginwood._core.prune import ROW_LOSSES, path_losses
+        from marginwood.metrics._scorers import average_loss_of
+
         average = average_loss_of(scorer)
         if average is None:
             return super().scores(test, scorer, weighted=weighted)
@@ -152,18 +165,16 @@ class SubtreePath(ModelPath):
         tree = self._tree
         path = self._path
         losses = path_losses(
-            tree.nodes, tree.subsets, path.leaf_from, len(self.values), *test, kind, average.prices
-        )
+            tree.nodes, tree.subsets, path.leaf_from, len(path.alphas), *test, kind, average.prices
+        )[self._steps]
         losses /= test.weight.sum()
         return average.best - (
-            np.minimum(losses, 1.0) if kind == MISS else losses
+            np.minimum(losses, 1.0) if average.row_loss == "miss" else losses
         )  # a sum of all weights may round up
 
 
 class PrunableMixin:
     """The pruning path of an estimator that grows one tree and has the parameter `ccp_alpha`."""
-
-    path_parameter = "ccp_alpha"
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Find every alpha at which pruning changes the tree.

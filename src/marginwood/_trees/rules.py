@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from marginwood._core.search import Options
 from marginwood._support.checks import (
     check_choice,
     check_count,
@@ -21,6 +20,9 @@ from marginwood._support.checks import (
     is_integer,
 )
 from marginwood.losses import Loss, check_loss
+
+if TYPE_CHECKING:
+    from marginwood._core.search import Options
 
 __all__ = ["AGGREGATIONS", "UNBOUNDED", "Rules", "count_draws", "most_draws"]
 
@@ -73,6 +75,8 @@ class Rules(NamedTuple):
 
     def options(self, n_samples: int, n_features: int, total_weight: float) -> Options:
         """Sound rules as counts, for the kernels."""
+        from marginwood._core.search import Options
+
         return Options(
             max_depth=UNBOUNDED if self.max_depth is None else min(int(self.max_depth), UNBOUNDED),
             min_samples_split=_count(self.min_samples_split, n_samples, 2),

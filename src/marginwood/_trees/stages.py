@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import LARGEST_SEED, Rows, targets_for
 from marginwood._paths import ModelPath
+from marginwood._support.checks import check_count
 from marginwood._support.team import Team
 from marginwood._support.threads import check_stopped
 from marginwood._trees.growing import SortedRows, grow
@@ -29,6 +30,27 @@ from marginwood.losses import breakpoints, hinge_loss, optimal_constant
 
 __all__ = ["StagePath", "StagedRows", "first_prediction", "grow_stages"]
 
+
+class Booster(Protocol):
+    """What the stages read of their booster: it knows them, and they know no more of it than this."""
+
+    init: Any
+    loss: Any
+    quantile: float
+    margin_: float
+    learning_rate: float
+    subsample: float
+    n_estimators: int
+    n_iter_no_change: int | None
+    random_state: Any
+    categorical_features: Any
+    monotonic_cst: Any
+
+    def _start(self, training: Rows) -> None: ...
+    def _first(self, X: FloatArray) -> float | FloatArray: ...
+    def _rules(self, margin: float | None = None) -> Rules: ...
+
+
 # How many rows a thread of a team adds a stage to in one go.
 ROWS_AT_ONCE = 2**14
 
@@ -39,7 +61,7 @@ class StagedRows:
     That is one number, or one for every row.
     """
 
-    def __init__(self, booster: Any, data: Rows, team: Team | None = None) -> None:
+    def __init__(self, booster: Booster, data: Rows, team: Team | None = None) -> None:
         self.X, intervals, self.weight = data
         first = np.reshape(booster._first(self.X), (-1, 1))
         self.centred = intervals - first
@@ -79,7 +101,7 @@ class StagedRows:
         return float((self.weight * losses).sum() / self.total_weight)
 
 
-def first_prediction(booster: Any, training: Rows) -> Any:
+def first_prediction(booster: Booster, training: Rows) -> Any:
     """The best constant at the margin of a booster, or its `init`, fitted."""
     _, intervals, weight = training
     if booster.init is None:
@@ -104,7 +126,7 @@ def first_prediction(booster: Any, training: Rows) -> Any:
 
 
 def grow_stages(
-    booster: Any,
+    booster: Booster,
     rows: SortedRows,
     rules: Rules,
     fitted: StagedRows,
@@ -143,31 +165,37 @@ def grow_stages(
 class StagePath(ModelPath):
     """The stages of boosting as models of growing `n_estimators`; they are grown while they are scored."""
 
-    def __init__(self, booster: Any, rows: SortedRows, stages: FloatArray) -> None:
-        super().__init__(stages, np.arange(len(stages)))
-        self.patience = booster.n_iter_no_change
+    def __init__(self, booster: Booster, rows: SortedRows, n_stages: Iterable[int]) -> None:
+        values = np.unique([check_count("n_estimators", number, 1) for number in n_stages])
+        super().__init__(values, values)
+        # Patience counts stages, and would count others if some of them were not scored.
+        self.patience = booster.n_iter_no_change if len(values) == values[-1] else None
         self._rows = rows
-        self._booster = copy.copy(booster)
+        self._booster = copy.copy(cast(Any, booster))
+        self._booster.n_estimators = int(values[-1])
         self._booster.n_features_in_ = rows.X.shape[1]
         self._booster._start(rows.rows)
         self._booster.estimators_ = []
 
     def predictions(self, X: FloatArray) -> Iterator[FloatArray]:
-        """The predictions after every stage."""
+        """The predictions after every stage that is a value of the path."""
         booster = self._booster
         seed = check_random_state(booster.random_state).randint(1, LARGEST_SEED)
         fitted = StagedRows(booster, self._rows.rows)
         first = booster._first(X)
         total = np.zeros(len(X))
         booster.estimators_ = []
+        is_value = np.isin(np.arange(1, booster.n_estimators + 1), self.values)
         for tree in grow_stages(booster, self._rows, booster._rules(booster.margin_), fitted, seed):
             booster.estimators_.append(tree)
             total += tree.tree_.predict(X)
-            yield first + total
+            if is_value[len(booster.estimators_) - 1]:
+                yield first + total
 
     def model(self, step: int) -> Any:
         """The booster of the first stages."""
         model = copy.copy(self._booster)
-        model.n_estimators = model.n_estimators_ = step + 1
-        model.estimators_ = self._booster.estimators_[: step + 1]
+        n_stages = int(self.values[step])
+        model.n_estimators = model.n_estimators_ = n_stages
+        model.estimators_ = self._booster.estimators_[:n_stages]
         return model

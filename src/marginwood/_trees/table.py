@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import IntervalRegressorMixin, check_features
 from marginwood._core.nodes import LEAF, parents
-from marginwood._core.predict import apply, decision_paths, depths
-from marginwood._core.subsets import Subsets
 from marginwood.intervals import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from marginwood._core.subsets import Subsets
 
 __all__ = ["IntervalTree", "OptimumReader", "TreeReader", "find_missing"]
 
@@ -131,10 +132,14 @@ class IntervalTree:
     @property
     def max_depth(self) -> int:
         """Depth of the deepest leaf; 0 for a tree without splits."""
+        from marginwood._core.predict import depths
+
         return int(depths(self.nodes).max())
 
     def apply(self, X: FloatArray) -> IntArray:
         """The leaf of every row of a checked X."""
+        from marginwood._core.predict import apply
+
         if X.shape[1] != self.n_features:  # the kernel would read beyond the rows
             raise ValueError(f"X: expected {self.n_features} features, got {X.shape[1]}.")
         return apply(self.nodes, X, self.subsets)
@@ -157,6 +162,8 @@ class IntervalTree:
 
     def decision_path(self, X: FloatArray) -> csr_matrix:
         """Indicator matrix of the nodes that each row passes."""
+        from marginwood._core.predict import decision_paths, depths
+
         indptr, indices = decision_paths(parents(self.nodes), depths(self.nodes), self.apply(X))
         return csr_matrix(
             (np.ones(len(indices), dtype=np.int64), indices, indptr), (len(X), self.node_count)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -17,8 +19,10 @@ from marginwood._base import (
 )
 from marginwood._categories import count_categories
 from marginwood._monotonic import effects_of
-from marginwood._trees.growing import SortedRows, grow, grow_unpruned, make_team
-from marginwood._trees.pruning import PrunableMixin, SubtreePath
+from marginwood._paths import AUTO, FOUND, Searchable, SideBySide
+from marginwood._support.checks import check_each, check_not_negative
+from marginwood._trees.growing import SortedRows, anchored, grow, make_team
+from marginwood._trees.pruning import PrunableMixin, SubtreePath, pruning_path
 from marginwood._trees.rules import Rules
 from marginwood._trees.table import IntervalTree, OptimumReader
 from marginwood.losses import Loss
@@ -26,7 +30,11 @@ from marginwood.losses import Loss
 __all__ = ["MaxMarginIntervalTree", "make_tree"]
 
 
-class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
+# Weights of the parent's value that a search tries.
+ANCHORS = (0.0, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+class MaxMarginIntervalTree(Searchable, PrunableMixin, OptimumReader, BaseEstimator):
     """Regression tree for interval labels, grown by exact minimisation of a hinge loss with a margin.
 
     Every split is the one that lowers the training cost most, over all features and thresholds. The
@@ -126,6 +134,8 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     """
 
     criterion = "cost"
+    path_parameters = ("anchor", "ccp_alpha")
+    default_folds = "repeated"  # pruning depends on the folds more than other choices do
 
     def __init__(
         self,
@@ -199,13 +209,31 @@ class MaxMarginIntervalTree(PrunableMixin, OptimumReader, BaseEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
 
+    @property
+    def _is_random(self) -> bool:
+        return self.max_features is not None
+
+    def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
+        return {"loss": [self.loss], "margin": AUTO, "anchor": ANCHORS, "ccp_alpha": FOUND}
+
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows.weighted(), count_categories(self.categorical_features.categories))
 
-    def _fit_path(self, rows: SortedRows, values: None) -> SubtreePath:  # noqa: ARG002 (found, not given)
+    def _fit_path(self, rows: SortedRows, values: Mapping[str, Any]) -> SideBySide:
+        """The subtrees with the values that each anchor gives them: it changes neither splits nor costs."""
+        rules = self._rules()._replace(ccp_alpha=0.0, anchor=0.0)
+        anchors = check_each("anchor", values["anchor"], check_not_negative)
         seed = 1 if self.max_features is None else self._seed()  # where nothing is drawn, any seed
-        nodes, subsets = grow_unpruned(rows, self._rules(), seed)
-        return SubtreePath(self, IntervalTree(nodes, rows.saw_missing, subsets))
+        grown = grow(rows, rules, seed)
+        path = pruning_path(grown.nodes)
+        paths = []
+        for weight in anchors:
+            estimator = copy.copy(self)
+            estimator.anchor = weight
+            own = anchored(grown, rows, rules._replace(anchor=weight))
+            tree = IntervalTree(own.nodes, rows.saw_missing, own.subsets)
+            paths.append(SubtreePath(estimator, tree, path, values["ccp_alpha"]))
+        return SideBySide(paths)
 
 
 def make_tree(rules: Rules, ensemble: Any) -> MaxMarginIntervalTree:

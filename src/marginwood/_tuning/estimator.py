@@ -1,19 +1,15 @@
-"""What all estimators that tune themselves share: `fit`, its results, and predictions by the best model."""
+"""IntervalSearchCV: an estimator that chooses its parameters by cross-validation."""
 
 from __future__ import annotations
 
-import copy
-import re
-from collections.abc import Iterable, Mapping
+import json
+import os
 from contextlib import nullcontext
-from itertools import product
 from typing import Any
-from warnings import WarningMessage, catch_warnings, simplefilter
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
@@ -21,47 +17,42 @@ from marginwood._base import (
     IntervalRegressorMixin,
     Rows,
     all_or_nothing,
-    check_features,
+    check_outer_features,
     check_rows,
     copy_feature_names,
+    forget,
 )
-from marginwood._categories import Encoded
-from marginwood._monotonic import effects_of
+from marginwood._paths import AUTO, is_searchable
 from marginwood._resampling.folds import split_rows
-from marginwood._resampling.journal import Journal, digest
-from marginwood._support.checks import check_choice, is_integer
+from marginwood._resampling.journal import Journal, describe, digest
+from marginwood._resampling.splitters import RepeatedCensoringStratifiedKFold
+from marginwood._support.checks import check_choice, check_model, is_integer
 from marginwood._support.notices import warn
-from marginwood._support.threads import run_in_threads
-from marginwood._trees.forest import MaxMarginIntervalForest
 from marginwood._trees.tree import MaxMarginIntervalTree
-from marginwood._tuning.margins import check_margins
+from marginwood._tuning.best import as_given, for_checked_rows, refit
+from marginwood._tuning.delegation import Delegating
 from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
 from marginwood._tuning.selection import SELECTIONS, select
+from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import LOSSES, refuse_vanishing_squares
+from marginwood.losses import refuse_vanishing_squares
 from marginwood.metrics._scorers import average_loss_of, get_scorer, scorer_for
 
-__all__ = ["EnsembleSearchCV", "SearchCV"]
+__all__ = ["IntervalSearchCV"]
 
-# Parameters of searches that change neither candidates nor their scores, and three that the header
-# has in other words.
-NOT_IN_JOURNAL = ("selection", "n_jobs", "verbose", "checkpoint", "cv", "random_state", "teacher")
+OOB = "oob"
 
 
-def _describe(value: Any) -> str:
-    """A parameter in words that are the same in every process; long arrays would be printed without their middle."""
-    if isinstance(value, Mapping):
-        return str({name: _describe(values) for name, values in value.items()})
-    value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
-    return re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+def _digest_text(values: list[Any]) -> str:
+    """A fingerprint of what can only be described."""
+    return digest(np.frombuffer(json.dumps(describe(values)).encode(), dtype=np.uint8))
 
 
-def _fit_and_record(estimator: Any, rows: Rows) -> list[WarningMessage]:
-    """The warnings of a fit: in a thread they cannot point at the line of the user."""
-    with catch_warnings(record=True) as found:
-        simplefilter("always")
-        estimator.fit(*rows)
-    return found
+def _digest_features(X: Any) -> str:
+    """A fingerprint of an array, or of a frame by its columns."""
+    if not hasattr(X, "columns"):
+        return digest(X)
+    return _digest_text([X[name].to_numpy() for name in X.columns])
 
 
 def _check_squares(rows: Rows, scorer: Any) -> None:
@@ -71,24 +62,164 @@ def _check_squares(rows: Rows, scorer: Any) -> None:
         refuse_vanishing_squares(rows.intervals, rows.weight)
 
 
-class SearchCV(IntervalRegressorMixin, BaseEstimator):
+class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
     """An estimator that chooses its parameters by cross-validation.
 
-    A subclass has the parameters `cv`, `scoring`, `selection`, `n_jobs`, `verbose` and
-    `checkpoint`, and says by `_make_points` what is searched.
+    Every candidate is scored on rows that it has not seen, and the best one is fitted to all rows.
+    It predicts, and all else that it can do, or that `fit` finds out, the search has, too:
+    ``search.tree_`` and ``search.apply(X)`` of a tree, ``search.coef_`` of a linear model.
+
+    What one fit can serve is fitted once: all prunings and anchors of a tree, all penalties of a
+    linear or smooth model, all numbers of stages of boosting. Features are sorted once per fold.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        What is tuned: an estimator of this package, or any regressor that takes intervals, such as
+        a pipeline that ends in one. None for a `MaxMarginIntervalTree`. Where all labels are exact,
+        a regressor of scikit-learn does, too.
+    grid : "auto" or dict, default="auto"
+        Parameters and the values to try, such as ``{"margin": [0.0, 0.2]}``; all other parameters
+        are those of `estimator`. "auto" is what suits the estimator, see Notes; a dict adds to that
+        or replaces it. A parameter that "auto" tries may be "auto", and a margin, or the penalty of
+        a linear model, may be a number: how many values to try. Other estimators need a dict, with
+        parameters of steps as ``step__parameter``.
+    cv : "oob", int, splitter or iterable of (train, test), default=None
+        Number of folds of `CensoringStratifiedKFold`, or any of scikit-learn's splitters, or the
+        rows of each fold. "oob", for a forest, scores every row by the trees that did not draw it,
+        without folds. None is "oob" for a forest, five folds that are dealt out three times by
+        `RepeatedCensoringStratifiedKFold` for a tree, because pruning depends on the folds more
+        than other choices do, and five folds otherwise; with groups, None is five folds of
+        `GroupKFold`.
+    scoring : str or callable, default="neg_interval_mean_squared_error"
+        A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
+        If there are sample weights, it is called with ``sample_weight`` too.
+    selection : {"min", "1se"}, default="min"
+        "min" takes the best mean score, and of tied ones the simplest model. "1se" takes the
+        simplest model whose mean score is within one standard error of the best: the fewest leaves,
+        the fewest stages, the largest penalty, the least level of significance. Models of which the
+        search does not know how complex they are count as simpler the earlier their values stand in
+        `grid`.
+    n_jobs : int, default=None
+        Number of threads, as in joblib: None is 1, -1 is all processors. It does not change the
+        result. The best estimator is given it, too, unless it has a number of its own.
+    verbose : int, default=0
+        Show a progress bar on a terminal; elsewhere ten lines, in the log or on stderr.
+    checkpoint : path-like, default=None
+        File to which each finished piece of the search is appended. A fit that was interrupted or
+        killed and is started again with the same data and parameters does only what is missing. A
+        custom scorer is known by its name only. The file stays when the fit is done.
+    random_state : int, RandomState instance or None, default=None
+        Seed of estimators that draw at random and have none of their own. All candidates share it:
+        they differ by their parameters alone.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The chosen model, fitted to all rows.
+    best_params_ : dict
+        Its parameters among those that were searched.
+    best_score_ : float
+        Its mean score.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict
+        One entry per candidate, with the names of scikit-learn's searches: ``params``, a list of
+        dicts, and of each parameter a column as ``param_margin``; ``n_leaves`` of the tree on all
+        data, where it is pruned; ``split0_test_score`` and so on, ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``.
+    n_splits_ : int
+        Number of folds.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had column names that are all strings.
+
+    See Also
+    --------
+    TaughtRegressor : A model that learns from a better one.
+
+    Notes
+    -----
+    With ``grid="auto"`` these parameters are searched; "margins" are 0 and a geometric series up to
+    the range of the limits, seven in all, see `margin_grid`.
+
+    - `MaxMarginIntervalTree`: margins, anchors (0, 0.3, 1, 3, 10, 30) and pruning. For each loss
+      and margin a tree is grown on all data and pruned step by step. Each step is a candidate; its
+      `ccp_alpha` is the geometric mean of the two between which it is best (0 for the whole tree,
+      infinity for the root alone).
+    - `MaxMarginIntervalForest`: both losses, margins.
+    - `MaxMarginIntervalBoosting`: both losses, margins, depths 2 and 4, all features or a third of
+      them in a node, and the number of stages up to `n_estimators`. The stages of a fold end when
+      its score has not risen for `n_iter_no_change` of them; the best model has as many as were
+      best, and holds no rows out.
+    - `L1IntervalRegression`: 100 penalties, from the one at which all weights vanish down to a
+      thousandth of it, for each margin its own.
+    - `KernelIntervalRegression`: length scales (0.5, 1, 2, 4), relevances (0, 0.5, 1) and thirteen
+      penalties from 0.1 down to 1e-7.
+    - `IntervalCART`: pruning.
+    - `TransformationTree`: thirteen levels of significance from 1e-6 to 0.99.
+
+    Ctrl-C stops the fit at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginwood import CensoringStratifiedKFold, IntervalSearchCV, MaxMarginIntervalTree
+    >>> X = np.arange(40.0).reshape(-1, 1)
+    >>> centre = np.where(X < 20, 0.0, 5.0)
+    >>> y = np.hstack([centre - 1, centre + 1])
+    >>> search = IntervalSearchCV(MaxMarginIntervalTree(), {"anchor": [0.0]}).fit(X, y)
+    >>> search.get_n_leaves()
+    2
+    >>> search.predict([[3.0], [30.0]]).tolist()
+    [0.0, 5.0]
+
+    A forest, scored on the rows that its trees have not drawn:
+
+    >>> from marginwood import MaxMarginIntervalForest
+    >>> from marginwood.datasets import make_sine
+    >>> forest = MaxMarginIntervalForest(30)
+    >>> grid = {"loss": ["squared_hinge"], "margin": [0.0, 5.0], "min_samples_leaf": [1, 30]}
+    >>> search = IntervalSearchCV(forest, grid, cv="oob", random_state=0).fit(*make_sine(random_state=0))
+    >>> search.best_params_
+    {'loss': 'squared_hinge', 'margin': 0.0, 'min_samples_leaf': 1}
+
+    Nested cross-validation, to tell how good the whole procedure is:
+
+    >>> from sklearn.model_selection import cross_val_score
+    >>> search = IntervalSearchCV(MaxMarginIntervalTree(), {"anchor": [0.0]})
+    >>> cross_val_score(search, X, y, cv=CensoringStratifiedKFold(4)).tolist()
+    [1.0, 1.0, 1.0, 1.0]
     """
 
-    def _make_points(self, rows: Rows, seed: int | None) -> list[Point]:
-        """The grid; `seed` is None unless `_draws`."""
-        raise NotImplementedError
+    _inside = "best_estimator_"
 
-    def _draws(self) -> bool:
-        """Whether the estimators draw at random."""
-        return False
+    def __init__(
+        self,
+        estimator: Any = None,
+        grid: Any = AUTO,
+        *,
+        cv: Any = None,
+        scoring: Any = "neg_interval_mean_squared_error",
+        selection: str = "min",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.grid = grid
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.random_state = random_state
 
-    def _refit_params(self) -> dict[str, Any]:
-        """What the best estimator has other than the points."""
-        return {}
+    def _unfitted(self) -> Any:
+        return MaxMarginIntervalTree() if self.estimator is None else self.estimator
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
@@ -97,7 +228,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features.
+            Features, as the estimator takes them.
         y : array-like of shape (n_samples, 2)
             Lower and upper end of each interval, or any other form that `check_intervals` accepts.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -108,121 +239,145 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
 
         Returns
         -------
-        estimator
+        IntervalSearchCV
             The fitted search.
         """
+        return self._search(X, y, sample_weight, groups)
+
+    def _search(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, labels: FloatArray | None = None
+    ) -> IntervalSearchCV:
+        """Fit; models learn the labels, if there are any, and are scored by the targets."""
         check_choice("selection", self.selection, SELECTIONS)
+        check_model("estimator", self._unfitted())
+        if is_searchable(self._unfitted()):
+            self._unfitted()._check_parts()
         scorer = get_scorer(self.scoring)
-        rows = check_rows(self._check_features(X, reset=True), y, sample_weight)
+        estimator = clone(self._unfitted())
+        rows = check_rows(self._check_features(estimator, X), y, sample_weight)
         _check_squares(rows, scorer)
-        seed = self._make_seed()
-        points = self._make_points(rows, seed)
+        taught = rows if labels is None else rows._replace(intervals=labels)
+        points = make_points(
+            for_checked_rows(estimator), self.grid, rows, is_taught=labels is not None
+        )
         scorer = scorer_for(points[0].estimator, scorer)
-        splits = self._split(rows, groups)
+        seed = self._seed(points)
+        splits = self._split(estimator, points, rows, groups)
         weighted = sample_weight is not None
-        taught = self._teach(X, rows, groups, weighted=weighted)
         folds = [
-            Fold(taught, rows, train, test, scorer, weighted=weighted) for train, test in splits
+            Fold(taught, rows, train, test, scorer, weighted=weighted, groups=groups)
+            for train, test in splits
         ]
         if not splits:
-            folds = [OutOfBag(rows, scorer, weighted=weighted)]
-        if points[0].values is None:
+            folds = [OutOfBag(taught, rows, scorer, weighted=weighted)]
+        if points[0].is_found:
             folds = [Whole(taught), *folds]
-        with self._open_journal(rows, taught, splits, seed) as journal:
+        with self._open_journal(points, rows, taught, splits, groups, seed) as journal:
             paths = run_pieces(
                 points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose
             )
         self.n_splits_ = len(splits) or 1
         self.cv_results_, complexity = tabulate(points, paths, len(folds))
-        means = self.cv_results_["mean_test_score"]
-        deviations = self.cv_results_["std_test_score"]
-        self.best_index_ = select(means, deviations, complexity, self.n_splits_, self.selection)
-        self.best_score_ = float(means[self.best_index_])
-        if np.isnan(self.best_score_):
-            warn(
-                "scoring: the score of every candidate is NaN in some fold; the simplest one is taken."
-            )
-        self.best_params_ = {
-            name.removeprefix("param_"): column[[self.best_index_]].tolist()[0]
-            for name, column in self.cv_results_.items()
-            if name.startswith("param_")
-        }
-        self.best_estimator_ = self._refit(points[0].estimator, taught)
+        self._choose(complexity)
+        best = clone(points[0].estimator).set_params(**self.best_params_)
+        best = refit(best, taught, self.n_jobs, weighted=weighted, groups=groups)
+        self.best_estimator_ = as_given(best, estimator)
         return self
 
-    def _check_features(self, X: Any, *, reset: bool = False) -> FloatArray:
-        return check_features(self, X, reset=reset)
+    def _check_features(self, estimator: Any, X: Any) -> Any:
+        """X as the estimators of the grid take it; names of features are learnt from it."""
+        if not is_searchable(estimator):
+            accept_sparse = get_tags(estimator).input_tags.sparse
+            return check_outer_features(self, X, reset=True, accept_sparse=accept_sparse)
+        X = estimator._check_features(X, reset=True)
+        forget(self, "feature_names_in_", "categories_")
+        copy_feature_names(estimator, self)
+        return X
 
-    def _split(self, rows: Rows, groups: Any) -> list[tuple[IntArray, IntArray]]:
-        """The rows of each fold; none if every row is scored by the trees that did not draw it."""
-        return split_rows(rows, self.cv, groups)
-
-    def _teach(self, X: Any, rows: Rows, groups: Any, *, weighted: bool) -> Rows:  # noqa: ARG002 (for who has a teacher)
-        """The rows as models learn them; they are scored as they are."""
-        return rows
-
-    def _make_seed(self) -> int | None:
-        """One seed for all candidates, which then differ by their parameters alone."""
-        if not self._draws():
+    def _seed(self, points: list[Point]) -> int | None:
+        """Give all candidates one seed where they draw and have none; None if they need none."""
+        params = points[0].estimator.get_params()
+        names = [name for name in params if name.rpartition("__")[2] == "random_state"]
+        names = [name for name in names if not is_integer(params[name])]
+        draws = any("__" in name for name in names) or any(
+            getattr(point.estimator, "_is_random", True) for point in points
+        )
+        if not names or not draws:
             return None
-        if self.random_state is None and self.checkpoint is not None:
+        source = self.random_state
+        if source is None:  # a generator is used up, and would tell candidates apart
+            source = next((params[name] for name in names if params[name] is not None), None)
+        if source is None and self.checkpoint is not None:
             raise ValueError(
                 "random_state: a checkpoint needs a seed where rows or features are drawn at random."
             )
-        if is_integer(self.random_state):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(1, LARGEST_SEED))
+        seed = (
+            int(source)
+            if is_integer(source)
+            else int(check_random_state(source).randint(1, LARGEST_SEED))
+        )
+        for point in points:
+            tried = [name for name in names if name not in point.params]
+            point.estimator.set_params(**dict.fromkeys(tried, seed))
+        return seed
+
+    def _split(
+        self, estimator: Any, points: list[Point], rows: Rows, groups: Any
+    ) -> list[tuple[IntArray, IntArray]]:
+        """The rows of each fold; none if every row is scored by the trees that did not draw it."""
+        default = getattr(estimator, "default_folds", "folds")
+        cv = self.cv
+        if cv is None and groups is None and default != "folds":
+            cv = OOB if default == OOB else RepeatedCensoringStratifiedKFold(random_state=0)
+        if not isinstance(cv, str) or cv != OOB or default != OOB:
+            return split_rows(rows, cv, groups)
+        if not all(point.estimator.bootstrap for point in points):
+            raise ValueError(
+                "cv: there are no out-of-bag rows without bootstrap; set bootstrap=True or cv=5."
+            )
+        if groups is not None:
+            warn(
+                "groups: out-of-bag scores ignore them; set cv to a splitter such as sklearn's GroupKFold."
+            )
+        return []
 
     def _open_journal(
-        self, rows: Rows, taught: Rows, splits: list[tuple[IntArray, IntArray]], seed: int | None
+        self,
+        points: list[Point],
+        rows: Rows,
+        taught: Rows,
+        splits: list[tuple[IntArray, IntArray]],
+        groups: Any,
+        seed: int | None,
     ) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
-        header: dict[str, Any] = {"estimator": type(self).__name__}
-        header |= {
-            name: digest(array)
-            for name, array in zip(("X", "y", "sample_weight"), rows, strict=True)
-        }
+        header: dict[str, Any] = describe(self._unfitted())
+        header |= {"X": _digest_features(rows.X)}
+        header |= {"y": digest(rows.intervals), "sample_weight": digest(rows.weight)}
         if taught is not rows:
             header["labels"] = digest(taught.intervals)
-        header["cv"] = digest(*(part for split in splits for part in split)) if splits else "oob"
-        for name, value in self.get_params(deep=False).items():
-            if name not in NOT_IN_JOURNAL:
-                header[name] = _describe(value)
-        header["random_state"] = seed
+        if groups is not None:
+            header["groups"] = _digest_text(list(groups))
+        header["cv"] = digest(*(part for split in splits for part in split)) if splits else OOB
+        header["scoring"] = describe(self.scoring)
+        header["grid"] = _digest_text([point.params | dict(point.values) for point in points])
+        if seed is not None:
+            header["random_state"] = seed
         return Journal(self.checkpoint, header)
 
-    def _refit(self, estimator: Any, rows: Rows) -> Any:
-        """The chosen estimator, fitted to all rows."""
-        best = clone(estimator).set_params(**self.best_params_, **self._refit_params())
-        if isinstance(
-            best, MaxMarginIntervalForest
-        ):  # joblib grows it, whose settings belong to this thread
-            warnings = _fit_and_record(best, rows)
-        else:  # in a thread, so that it can be interrupted
-            if hasattr(best, "n_jobs"):
-                best.n_jobs = effective_n_jobs(self.n_jobs)
-            ((_, warnings),) = run_in_threads(lambda best: _fit_and_record(best, rows), [best])
-            best.set_params(**self._refit_params())
-        for warning in warnings:
-            if not str(warning.message).startswith("y: "):  # the search has said that already
-                warn(str(warning.message), warning.category)
-        best.set_params(**{name: getattr(self, name) for name in self._of_features()})
-        for model in (best, *getattr(best, "estimators_", [])):
-            copy_feature_names(self, model)
-            if hasattr(self, "categorical_features"):
-                model.categorical_features = self.categorical_features
-        return best
-
-    def _of_features(self) -> dict[str, Any]:
-        """Parameters that speak of single features, as the estimators of the grid take them: for checked rows."""
-        if not hasattr(self, "categorical_features"):
-            return {}
-        return {
-            "categorical_features": Encoded(self.categories_),
-            "monotonic_cst": effects_of(self),
-        }
+    def _choose(self, complexity: IntArray) -> None:
+        """Set which candidate is the best."""
+        means = self.cv_results_["mean_test_score"]
+        deviations = self.cv_results_["std_test_score"]
+        self.best_index_ = select(means, deviations, complexity, self.n_splits_, self.selection)
+        self.best_score_ = float(means[self.best_index_])
+        self.best_params_ = dict(self.cv_results_["params"][self.best_index_])
+        if np.isnan(self.best_score_):
+            warn(
+                "scoring: the score of every candidate is NaN in some fold; the simplest one is taken."
+            )
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row by the best estimator.
@@ -240,96 +395,7 @@ class SearchCV(IntervalRegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    def _make_grid(
-        self,
-        estimator: Any,
-        axes: Mapping[str, Iterable[Any]],
-        values: FloatArray | IntArray | None = None,
-    ) -> list[Point]:
-        """A point for each combination of the values of some parameters and of the user's `grid`, if there is one."""
-        lists = {name: list(tried) for name, tried in axes.items()} | self._check_grid(estimator)
-        points = []
-        for combination in product(*lists.values()):
-            params = dict(zip(lists, combination, strict=True))
-            tried = copy.copy(estimator)  # to clone it takes as long as to grow a small tree
-            vars(tried).update(params)
-            points.append(Point(tried, params, values))
-        return points
-
-    def _check_grid(self, estimator: Any) -> dict[str, list[Any]]:
-        """Lists of values of further parameters: those that the search hands on to its estimators as they are."""
-        grid = getattr(self, "grid", None)
-        if grid is None:
-            return {}
-        if not isinstance(grid, Mapping):
-            raise TypeError(
-                f"grid: expected a dict of parameters and the values to try, got {grid!r}."
-            )
-        known = self.get_params(deep=False).keys() & estimator.get_params(deep=False).keys()
-        known -= {
-            estimator.path_parameter,
-            "random_state",
-            "verbose",
-            *self._refit_params(),
-            *self._of_features(),
-        }
-        found = {}
-        for name, values in grid.items():
-            if name not in known:
-                raise ValueError(
-                    f"grid: expected names among {', '.join(sorted(known))}, got {name!r}."
-                )
-            if isinstance(values, str) or np.ndim(values) != 1 or not len(values):
-                raise ValueError(
-                    f"grid: expected a list of values to try for {name}, got {values!r}."
-                )
-            found[name] = values.tolist() if isinstance(values, np.ndarray) else list(values)
-        return found
-
-    def _check_losses(self) -> list[str]:
-        """The losses to try: a list of names, or one name."""
-        names = [self.losses] if isinstance(self.losses, str) else list(self.losses)
-        if not names:
-            raise ValueError("losses: expected at least one, got none.")
-        for name in names:
-            check_choice("losses", name, LOSSES)
-        return names
-
-    def _check_margins(self, rows: Rows) -> list[float]:
-        """The margins to try; there is at least one."""
-        margins = check_margins(self.margins, rows.intervals, self.n_margins)
-        if not len(margins):
-            raise ValueError("margins: expected at least one, got none.")
-        return margins.tolist()
-
-
-class EnsembleSearchCV(SearchCV):
-    """A search whose best estimator is an ensemble of trees."""
-
-    @property
-    def estimators_(self) -> list[MaxMarginIntervalTree]:
-        """The trees of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.estimators_
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Importances of the best estimator."""
-        check_is_fitted(self)
-        return self.best_estimator_.feature_importances_
-
-    def apply(self, X: Any) -> IntArray:
-        """Find the leaf of every row in every tree of the best estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_estimators)
-            Rows of the trees' node tables.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.apply(X)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._unfitted()).input_tags
+        return tags

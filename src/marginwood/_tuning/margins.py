@@ -9,9 +9,8 @@ import numpy as np
 from marginwood._ends import gaps
 from marginwood._support.checks import check_count
 from marginwood.intervals import FloatArray, check_intervals
-from marginwood.losses import check_margin
 
-__all__ = ["check_margins", "margin_grid"]
+__all__ = ["margin_grid"]
 
 SMALLEST_MARGIN = 1e-3  # of the range of the limits
 
@@ -47,15 +46,3 @@ def margin_grid(y: Any, n_margins: int = 21) -> FloatArray:
     largest = limits[-1] - limits[0]
     smallest = max(steps[steps > 0].min(), SMALLEST_MARGIN * largest)
     return np.append(0.0, np.geomspace(smallest, largest, n_margins - 1))
-
-
-def check_margins(margins: Any, intervals: FloatArray, n_margins: int) -> FloatArray:
-    """The margins that an argument means: "auto", a number or several."""
-    if isinstance(margins, str):
-        if margins != "auto":
-            raise ValueError(f"margins: expected 'auto' or numbers, got {margins!r}.")
-        return margin_grid(intervals, n_margins)
-    values = np.ravel(margins).tolist()
-    for margin in values:
-        check_margin("margins", margin)
-    return np.array(values, dtype=np.float64)

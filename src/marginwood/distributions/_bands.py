@@ -175,7 +175,7 @@ def _log_log(
     """Bounds of the probability of lying after each number of cells."""
     n_events, n_at_risk = count_events(ranges, n_cells, total)
     left = n_at_risk - n_events
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_survival = np.cumsum(np.log(left / n_at_risk))
         spread = np.sqrt(np.cumsum(n_events / (n_at_risk * left)))
         factor = np.exp(np.multiply.outer([z, -z], spread / -log_survival))
@@ -239,6 +239,8 @@ class _Ratio(NamedTuple):
         def tilt(extra: float) -> tuple[float, float]:
             """What one more row of some weight costs, as a square root, and its probability."""
             value, probability = _maximise(rows, np.append(self.weight, extra))
+            if not value > -np.inf:  # a row of next to no weight has lost its mass to rounding
+                return np.inf, probability
             cost = 2 * (self.best - (value - extra * np.log(probability)))
             return np.sqrt(max(cost, 0.0)) - np.sqrt(self.most), probability
 
@@ -251,9 +253,10 @@ def _find_root(tilt: Callable[[float], tuple[float, float]], total: float, close
     high, high_excess = np.inf, np.inf
     extra = np.sqrt(total)
     side = 0
-    probability = np.nan
+    probability = 1.0
     for _ in range(MOST_STEPS):
-        excess, probability = tilt(extra)
+        excess, found = tilt(extra)
+        probability = found if np.isfinite(excess) else probability
         if abs(excess) <= close:
             break
         # An end that stays twice counts half (the Illinois rule): else it might stay for ever.
@@ -269,6 +272,8 @@ def _find_root(tilt: Callable[[float], tuple[float, float]], total: float, close
             extra *= 2.0
         elif low == 0.0:
             extra /= 2.0
+        elif high_excess == np.inf:
+            extra = np.sqrt(low * high)
         else:
             extra = low - low_excess * (high - low) / (high_excess - low_excess)
     return probability
@@ -283,4 +288,4 @@ def _maximise(rows: FloatArray, weight: FloatArray) -> tuple[float, float]:
     value = total * float(cells.log_likelihood(ranges, mass, scratch.cumulative))
     starts, stops = half_open(support).T
     low, high = rows[-1]
-    return value, float(mass[(starts >= low) & (stops <= high)].sum())
+    return value, min(float(mass[(starts >= low) & (stops <= high)].sum()), 1.0)

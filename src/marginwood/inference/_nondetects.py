@@ -311,10 +311,15 @@ def _by_lognormal(intervals: FloatArray, asked: _Asked) -> Rows:
 
 def _fit_normal(intervals: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and logarithm of the standard deviation of a normal distribution, and their covariance."""
+    # A row that held all positive values says nothing.
+    intervals = intervals[np.isfinite(intervals).any(axis=1)]
     lower, upper = intervals.T
     is_known = lower == upper
     finite = intervals[np.isfinite(intervals)]
-    if np.max(lower) <= np.min(upper) or len(np.unique(finite)) < 2:
+    if (
+        np.max(lower, initial=-np.inf) <= np.min(upper, initial=np.inf)
+        or len(np.unique(finite)) < 2
+    ):
         raise ValueError(
             "y: one value lies in all rows, so that no log-normal distribution is the most likely one. "
             'method="npmle" gives bounds.'
@@ -400,6 +405,7 @@ def _accelerated(
     size = 1 / (2 * len(draws))
     bias = float(ndtri(np.clip(below, size, 1 - size)))
     apart = without.mean() - without
+    apart /= np.abs(apart).max(initial=0.0) or 1.0
     scale = float((apart**2).sum()) ** 1.5
     skewness = float((apart**3).sum()) / (6 * scale) if scale > 0 else 0.0
     z = bias + ndtri(levels)

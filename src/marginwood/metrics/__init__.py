@@ -7,6 +7,7 @@ from marginwood.metrics._distributions import (
     interval_crps,
     interval_log_loss,
 )
+from marginwood.metrics._importance import permutation_importance
 from marginwood.metrics._ipcw import (
     calibration_at,
     cumulative_dynamic_auc,
@@ -51,6 +52,7 @@ __all__ = [
     "interval_mean_squared_error",
     "interval_pinball_loss",
     "ipcw_brier_score",
+    "permutation_importance",
     "target_interval_auc",
     "target_interval_aum",
     "target_interval_roc",

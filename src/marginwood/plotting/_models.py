@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -14,6 +14,7 @@ from marginwood._fitted import read
 from marginwood._support.checks import check_count
 from marginwood._support.tables import library_of
 from marginwood.intervals import FloatArray
+from marginwood.metrics._importance import PermutationImportance
 from marginwood.plotting._canvas import (
     INTERVAL,
     SECOND,
@@ -32,13 +33,15 @@ def plot_importances(
 ) -> Any:
     """Draw the most important features as bars.
 
-    For a forest a line spans the importances in the trees, from their 10 % to their 90 % quantile.
+    For a forest a line spans the importances in the trees, from their 10 % to their 90 % quantile;
+    for permutation importances a deviation of the repeats to both sides.
 
     Parameters
     ----------
-    model : estimator
+    model : estimator or PermutationImportance
         A fitted tree, forest or boosting, anything of this package with ``feature_importances_``,
-        or a pipeline that ends in one.
+        or a pipeline that ends in one. Of any model, what
+        :func:`~marginwood.metrics.permutation_importance` returns.
     feature_names : sequence of str, default=None
         Names of the features; by default those that the model saw, or ``x[0]``, ``x[1]``, ...
     n_top : int, default=20
@@ -61,31 +64,62 @@ def plot_importances(
     'x[0]'
     """
     pyplot()
+    check_count("n_top", n_top, 1)
+    if isinstance(model, PermutationImportance):
+        return _draw_permuted(model, feature_names, n_top, ax)
     fitted = read(model)
     if not hasattr(fitted.estimator, "feature_importances_"):
         name = type(fitted.estimator).__name__
-        raise TypeError(f"model: expected an estimator with feature_importances_, got {name}.")
+        raise TypeError(
+            f"model: expected an estimator with feature_importances_, got {name}. For any model pass what "
+            "metrics.permutation_importance(model, X, y) returns."
+        )
     names = fitted.feature_names(feature_names)
     importances = np.asarray(fitted.estimator.feature_importances_)
-    top = np.argsort(-importances, kind="stable")[: check_count("n_top", n_top, 1)]
-    ax = make_axes(ax, figsize=(7, 0.8 + 0.28 * len(top)))
-    places = np.arange(len(top))
-    ax.barh(places, importances[top], height=0.7, color=INTERVAL)
+    top = np.argsort(-importances, kind="stable")[:n_top]
+    spread = None
     ensemble = fitted.ensemble
     if ensemble is not None and ensemble.aggregation != "sum":
         in_trees = np.array([tree.compute_feature_importances()[top] for tree in ensemble.trees])
         low, high = np.quantile(in_trees, [0.1, 0.9], axis=0)
-        ax.hlines(
-            places,
-            low,
-            high,
-            color=SECOND,
-            linewidth=1.6,
-            label=f"10 % to 90 % of {len(in_trees)} trees",
-        )
+        spread = _Spread(low, high, f"10 % to 90 % of {len(in_trees)} trees")
+    ax = _draw_bars(importances[top], [names[idx] for idx in top], spread, ax)
+    ax.set(xlim=(0, None), xlabel="share of the decrease of the cost")
+    return ax
+
+
+class _Spread(NamedTuple):
+    """Ends of the lines over some bars, and what the legend calls them."""
+
+    low: FloatArray
+    high: FloatArray
+    label: str
+
+
+def _draw_permuted(found: PermutationImportance, feature_names: Any, n_top: int, ax: Any) -> Any:
+    names = found.names if feature_names is None else [*map(str, feature_names)]
+    if len(names) != len(found.names):
+        raise ValueError(f"feature_names: expected {len(found.names)} names, got {len(names)}.")
+    mean, std = found.importances_mean, found.importances_std
+    top = np.argsort(-mean, kind="stable")[:n_top]
+    label = f"deviation of {found.importances.shape[1]} repeats"
+    spread = _Spread((mean - std)[top], (mean + std)[top], label)
+    ax = _draw_bars(mean[top], [names[idx] for idx in top], spread, ax)
+    rows = " on out-of-bag rows" if found.rows == "oob" else ""
+    ax.set_xlabel(f"fall of {found.scoring}{rows}, permuted", parse_math=False)
+    return ax
+
+
+def _draw_bars(values: FloatArray, names: list[str], spread: _Spread | None, ax: Any) -> Any:
+    """Bars from the top, with lines of their spread."""
+    ax = make_axes(ax, figsize=(7, 0.8 + 0.28 * len(values)))
+    places = np.arange(len(values))
+    ax.barh(places, values, height=0.7, color=INTERVAL)
+    if spread is not None:
+        ax.hlines(places, spread.low, spread.high, color=SECOND, linewidth=1.6, label=spread.label)
         ax.legend(frameon=False, loc="lower right")
-    ax.set_yticks(places, [shorten(names[idx]) for idx in top], parse_math=False)
-    ax.set(xlim=(0, None), ylim=(len(top) - 0.5, -0.5), xlabel="share of the decrease of the cost")
+    ax.set_yticks(places, [shorten(name) for name in names], parse_math=False)
+    ax.set_ylim(len(values) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     return ax
 

@@ -93,7 +93,7 @@ def plot_margin_heatmap(
     Parameters
     ----------
     search : estimator
-        A fitted estimator that tuned itself, a ``GridSearchCV`` of an estimator of this package, a
+        A fitted `IntervalSearchCV`, a ``GridSearchCV`` of an estimator of this package, a
         `TransformedIntervalRegressor` of one of these, or a pipeline that ends in one; with
         ``param_margin`` in its ``cv_results_``.
     against : str, default=None
@@ -111,10 +111,11 @@ def plot_margin_heatmap(
 
     Examples
     --------
-    >>> from marginwood import MaxMarginIntervalTreeCV
+    >>> from marginwood import IntervalSearchCV, MaxMarginIntervalTree
     >>> from marginwood.datasets import make_sine
     >>> from marginwood.plotting import plot_margin_heatmap
-    >>> search = MaxMarginIntervalTreeCV(cv=3, margins=[0.0, 0.1, 0.2]).fit(*make_sine(60, 2, random_state=0))
+    >>> search = IntervalSearchCV(MaxMarginIntervalTree(), {"margin": [0.0, 0.1, 0.2]}, cv=3)
+    >>> search = search.fit(*make_sine(60, 2, random_state=0))
     >>> [label.get_text() for label in plot_margin_heatmap(search).get_xticklabels()]
     ['0', '0.1', '0.2']
     """

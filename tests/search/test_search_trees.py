@@ -11,8 +11,8 @@ from sklearn.model_selection import KFold, LeaveOneGroupOut
 
 from marginwood import (
     CensoringStratifiedKFold,
+    IntervalSearchCV,
     MaxMarginIntervalTree,
-    MaxMarginIntervalTreeCV,
     export_text,
 )
 from marginwood.datasets import make_absolute, make_sine
@@ -40,11 +40,13 @@ def literal_scores(model, X, y, splits, sample_weight=None):
         if isinstance(model.scoring, str)
         else model.scoring
     )
-    margins = margin_grid(y, model.n_margins) if model.margins == "auto" else model.margins
+    grid = model.grid
     rows = []
-    for loss, margin, anchor in product(model.losses, margins, model.anchors):
+    for loss, margin, anchor in product(
+        grid["loss"], margin_grid(y, grid["margin"]), grid["anchor"]
+    ):
         tree = MaxMarginIntervalTree(
-            loss=loss, margin=margin, anchor=anchor, max_depth=model.max_depth
+            loss=loss, margin=margin, anchor=anchor, max_depth=model.estimator.max_depth
         )
         alphas = tree.cost_complexity_pruning_path(X, y, weight).ccp_alphas
         candidates = [np.sqrt(left * right) for left, right in pairwise(alphas)] + [np.inf]
@@ -76,8 +78,11 @@ def test_all_scores_are_those_of_cross_validation_written_out(scoring, weighted)
     X, y = make_sine(36, 2, random_state=0)
     X[::9, 0] = np.nan
     weight = np.random.default_rng(0).uniform(0.2, 3, size=36) if weighted else None
-    model = MaxMarginIntervalTreeCV(
-        losses=LOSSES, n_margins=3, anchors=[0.0, 2.0], cv=3, scoring=scoring, max_depth=4
+    model = IntervalSearchCV(
+        MaxMarginIntervalTree(max_depth=4),
+        {"loss": LOSSES, "margin": 3, "anchor": [0.0, 2.0]},
+        cv=3,
+        scoring=scoring,
     )
     model.fit(X, y, weight)
     splits = list(CensoringStratifiedKFold(3).split(X, y))
@@ -105,7 +110,9 @@ def test_all_scores_are_those_of_cross_validation_written_out(scoring, weighted)
 
 def test_the_best_tree_is_the_tree_of_its_parameters():
     X, y = make_absolute(80, 3, random_state=0)
-    model = MaxMarginIntervalTreeCV(n_margins=4, max_depth=5, min_samples_leaf=3).fit(X, y)
+    model = IntervalSearchCV(
+        MaxMarginIntervalTree(max_depth=5, min_samples_leaf=3), {"margin": 4}
+    ).fit(X, y)
     tree = MaxMarginIntervalTree(**model.best_params_, max_depth=5, min_samples_leaf=3).fit(X, y)
     assert (tree.tree_.nodes == model.best_estimator_.tree_.nodes).all()
     np.testing.assert_array_equal(model.predict(X), tree.predict(X))
@@ -118,10 +125,10 @@ def test_the_best_tree_is_the_tree_of_its_parameters():
 
 def test_drawn_features_are_the_same_in_the_search_and_in_the_best_tree():
     X, y = make_sine(60, 6, random_state=0)
-    parameters = {"n_margins": 3, "max_features": 2, "cv": 3, "random_state": 7}
-    model = MaxMarginIntervalTreeCV(**parameters).fit(X, y)
+    tree = MaxMarginIntervalTree(max_features=2)
+    model = IntervalSearchCV(tree, {"margin": 3}, cv=3, random_state=7).fit(X, y)
     assert model.best_estimator_.get_n_leaves() == model.cv_results_["n_leaves"][model.best_index_]
-    again = MaxMarginIntervalTreeCV(**parameters).fit(X, y)
+    again = clone(model).fit(X, y)
     np.testing.assert_array_equal(
         again.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"]
     )
@@ -129,7 +136,7 @@ def test_drawn_features_are_the_same_in_the_search_and_in_the_best_tree():
 
 def test_one_standard_error_takes_the_smallest_tree_of_a_search():
     X, y = make_absolute(100, 3, random_state=2)
-    least = MaxMarginIntervalTreeCV(n_margins=5).fit(X, y)
+    least = IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 5}).fit(X, y)
     smallest = clone(least).set_params(selection="1se").fit(X, y)
     results = least.cv_results_
     error = np.std(
@@ -142,7 +149,7 @@ def test_one_standard_error_takes_the_smallest_tree_of_a_search():
 
 def test_a_fold_may_be_a_group():
     X, y = make_sine(60, 2, random_state=0)
-    search = MaxMarginIntervalTreeCV(n_margins=2, cv=LeaveOneGroupOut()).fit(
+    search = IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 2}, cv=LeaveOneGroupOut()).fit(
         X, y, groups=np.arange(60) // 10
     )
     assert search.n_splits_ == 6
@@ -152,7 +159,10 @@ def test_folds_may_be_masks():
     X, y = make_sine(40, 2, random_state=0)
     splits = [(train, test) for train, test in KFold(2).split(X)]
     masks = [tuple(np.isin(np.arange(40), part) for part in split) for split in splits]
-    models = [MaxMarginIntervalTreeCV(n_margins=2, cv=cv).fit(X, y) for cv in (splits, masks)]
+    models = [
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 2}, cv=cv).fit(X, y)
+        for cv in (splits, masks)
+    ]
     assert models[0].best_score_ == models[1].best_score_
 
 
@@ -161,14 +171,14 @@ def test_uninformative_rows_are_warned_about_once():
     y[7] = -np.inf, np.inf
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        MaxMarginIntervalTreeCV(n_margins=2, cv=2).fit(X, y)
+        IntervalSearchCV(MaxMarginIntervalTree(), {"margin": 2}, cv=2).fit(X, y)
     assert (
         len([warning for warning in caught if "carry no information" in str(warning.message)]) == 1
     )
 
 
 def test_a_target_without_any_split_gives_the_root():
-    model = MaxMarginIntervalTreeCV(anchors=[0.0], cv=2).fit(
+    model = IntervalSearchCV(MaxMarginIntervalTree(), {"anchor": [0.0]}, cv=2).fit(
         np.arange(6.0)[:, None], np.full(6, 2.5)
     )
     assert model.cv_results_["param_margin"].tolist() == [0.0]
@@ -183,8 +193,11 @@ def test_the_default_score_is_the_interval_mse_of_the_paper():
         ("neg_interval_mean_squared_error", interval_mean_squared_error),
         ("neg_interval_mean_absolute_error", interval_mean_absolute_error),
     ):
-        model = MaxMarginIntervalTreeCV(
-            losses="linear_hinge", margins=[0.1], cv=splits, scoring=scoring
+        model = IntervalSearchCV(
+            MaxMarginIntervalTree(),
+            {"loss": ["linear_hinge"], "margin": [0.1]},
+            cv=splits,
+            scoring=scoring,
         ).fit(X, y)
         errors = [
             metric(y[test], clone(model.best_estimator_).fit(X[train], y[train]).predict(X[test]))
@@ -195,7 +208,7 @@ def test_the_default_score_is_the_interval_mse_of_the_paper():
 
 def test_the_chosen_tree_can_be_read_through_the_search():
     X, y = make_sine(random_state=0)
-    search = MaxMarginIntervalTreeCV(cv=3, n_margins=2, max_depth=4).fit(X, y)
+    search = IntervalSearchCV(MaxMarginIntervalTree(max_depth=4), {"margin": 2}, cv=3).fit(X, y)
     assert export_text(search) == export_text(search.best_estimator_)
     assert search.get_n_leaves() == search.best_estimator_.get_n_leaves()
     np.testing.assert_array_equal(
@@ -205,8 +218,11 @@ def test_the_chosen_tree_can_be_read_through_the_search():
 
 def test_a_checkpoint_of_random_trees_needs_a_seed(tmp_path):
     X, y = make_sine(random_state=0)
-    search = MaxMarginIntervalTreeCV(
-        cv=2, n_margins=2, max_features=0.5, checkpoint=tmp_path / "journal"
+    search = IntervalSearchCV(
+        MaxMarginIntervalTree(max_features=0.5),
+        {"margin": 2},
+        cv=2,
+        checkpoint=tmp_path / "journal",
     )
     with pytest.raises(ValueError, match="random_state: a checkpoint"):
         search.fit(X, y)
