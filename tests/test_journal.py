@@ -343,11 +343,11 @@ def test_another_selection_reads_the_same_journal(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "names"),
     [
-        ({"estimator__max_depth": 3}, "max_depth, grid"),
+        ({"estimator__max_depth": 3}, "max_depth"),
         ({"grid": {"margin": [0.0, 0.3]}}, "grid"),
         ({"cv": 4}, "cv"),
         ({"scoring": "interval_d2"}, "scoring"),
-        ({"estimator__max_features": 1, "random_state": 0}, "max_features, grid, random_state"),
+        ({"estimator__max_features": 1, "random_state": 0}, "max_features, random_state"),
     ],
 )
 def test_other_parameters_are_refused(tmp_path, parameters, names):
