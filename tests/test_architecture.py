@@ -399,6 +399,11 @@ def test_the_map_names_every_module():
     assert not missing
 
 
+def test_the_map_and_the_ways_are_read_in_ten_minutes():
+    text = (PACKAGE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 2500
+
+
 def test_the_map_follows_the_layers():
     lines = [line for line in read_map() if line.startswith("  ") and not line.startswith("   ")]
     rooms = [line.split()[0].removesuffix("/").removesuffix(".py") for line in lines]

@@ -64,6 +64,12 @@ def estimate_distributions(y, weights, rng):
     rows = rng.integers(len(y), size=60)
     many = weighted_turnbull(sort_rows(y), np.arange(0, 61, 20), rows, weights[rows])
     assert np.isfinite(many.mean(within=(0, 1))).all()
+    y = y[np.isfinite(y).any(axis=1)][:300]
+    known = np.where(np.isfinite(y[:, 0]), y[:, 0], y[:, 1])
+    entry = known - rng.exponential(size=len(y)) * (known.std() + 1)
+    entry[(rng.random(len(y)) < 0.5) | (entry >= known)] = -inf
+    late = turnbull(y, weights[: len(y)] / weights[: len(y)].sum(), entry=entry)
+    assert np.isfinite(late.log_likelihood)
 
 
 def check_case(seed):

@@ -82,6 +82,15 @@ def test_the_ends_that_belong_to_intervals_are_named_and_kept_in_the_file(call, 
         assert call("evaluate", tmp_path / "m.mw", path, "--closed", "both")[1] != default
 
 
+def test_predictions_at_an_end_that_was_moved_show_the_number_that_was_meant(call, tmp_path):
+    path = tmp_path / "ages.csv"
+    path.write_text("x,from,to\n1,0,18\n1,18,30\n2,,45\n2,45,60\n", encoding="utf-8")
+    options = ["--lower", "from", "--upper", "to", "--closed", "left", "--out", tmp_path / "m.mw"]
+    assert call("fit", path, *options)[0] == 0
+    stdout = call("predict", tmp_path / "m.mw", path, "--optimal-interval")[1]
+    assert stdout.splitlines()[1:] == ["18.0,18.0,18.0"] * 2 + ["45.0,45.0,45.0"] * 2
+
+
 def test_a_folder_has_sides_too(call, tmp_path):
     write(tmp_path / "features.csv")
     left = np.floor(ARSENIC)

@@ -789,7 +789,13 @@ ESTIMATORS = {
     for name in marginwood.__all__
     if hasattr(getattr(marginwood, name), "predict") and name != "ConformalIntervalRegressor"
 }
-FAST = {"IntervalSuperLearner": {"models": [("tree", TREE), ("none", IntervalDummyRegressor())]}}
+FAST = {
+    "IntervalSuperLearner": {"models": [("tree", TREE), ("none", IntervalDummyRegressor())]},
+    "TaughtRegressor": {
+        "student": TREE,
+        "teacher": marginwood.CrossFittedIntervalRegressor(TREE, cv=2),
+    },
+}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

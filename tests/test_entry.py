@@ -206,3 +206,16 @@ def test_groups_have_curves_of_their_own_and_no_bands():
     np.testing.assert_array_equal(curves["a"].support, alone.support)
     with pytest.raises(ValueError, match="no confidence bands of rows with delayed entry"):
         curves["a"].confidence_band()
+
+
+@pytest.mark.filterwarnings("ignore:y. 1 of 6 rows are")
+@pytest.mark.parametrize("lower", [-np.inf, 0.0, 1.0])
+def test_rows_that_say_no_more_than_their_entry_change_nothing_whatever_they_weigh(lower):
+    y, entry = [[1, 2], [2, 3], [4, 4], [5, np.inf]], [0, 1, 0, 2]
+    expected = turnbull(y, entry=entry)
+    weight = np.array([1.0, 1, 1, 1, 1e17, 1e300])
+    rows = [*y, [lower, np.inf], [1.0, np.inf]]
+    found = turnbull(rows, weight, entry=[*entry, 1.0, 1.0])
+    assert found.support.tolist() == expected.support.tolist()
+    assert found.mass.tolist() == expected.mass.tolist()
+    assert turnbull([[1.0, np.inf]], entry=[1.0]).mass.tolist() == [1.0]

@@ -1,7 +1,7 @@
 """CensoredLinearRegression without penalty: R's survreg to the digit, and where no estimate exists.
 
 `lung.csv` holds the complete rows of the NCCTG lung cancer data (Loprinzi and others, 1994), as
-lifelines packages them; its licence is in `datasets/data/NOTICE.md`.
+lifelines packages them, with the codes 1 and 2 of R; its licence is in `datasets/data/NOTICE.md`.
 """
 
 from pathlib import Path

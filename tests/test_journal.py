@@ -9,15 +9,23 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
+from sklearn.model_selection import KFold
 
 from conftest import PATIENCE
-from marginwood import IntervalSearchCV, MaxMarginIntervalTree
+from marginwood import (
+    IntervalSearchCV,
+    IntervalSuperLearner,
+    MaxMarginIntervalTree,
+    TransformedIntervalRegressor,
+)
 from marginwood._resampling import journal as module
-from marginwood._resampling.journal import Journal, digest
+from marginwood._resampling.journal import Journal, describe, digest
 from marginwood._support.threads import run_in_threads
 from marginwood._version import __version__
 from marginwood.datasets import make_sine
@@ -190,6 +198,74 @@ def test_a_digest_reads_frames_and_lists():
     assert digest(plain) == digest([dict(part) for part in plain]) != digest(plain[:1])
 
 
+def scaled_by(factor):
+    return lambda x: factor * x
+
+
+class Opaque:
+    def __init__(self, inside):
+        self.inside = inside
+
+
+MANY = np.arange(3000.0)
+ALIKE = {
+    "arrays": [MANY, np.where(MANY == 1500, -1, MANY), MANY.astype(int), MANY.reshape(2, -1)],
+    "sparse matrices": [csr_array(MANY), csr_array(np.where(MANY == 1500, -1, MANY))],
+    "functions": [lambda x: x + 1, lambda x: x + 2, lambda x: x.real, lambda x, y=1: x + y],
+    "functions inside": [lambda x: [a + 1 for a in x], lambda x: [a - 1 for a in x]],
+    "closures": [scaled_by(2), scaled_by(3)],
+    "parts of functions": [partial(pow, 2), partial(pow, 3), partial(pow, exp=2)],
+    "methods": [Opaque(1).__eq__, "x".__eq__],
+    "objects": [Opaque(1), Opaque(2)],
+    "generators": [np.random.RandomState(0), np.random.RandomState(1)],
+    "estimators in lists": [[("a", KFold(2))], [("a", KFold(3))]],
+    "counts and shares": [1, 1.0, True],
+    "sets": [{1, 2}, {1, 3}],
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_would_be_printed_alike_is_told_apart_and_json_holds_it(name):
+    told = [json.dumps(describe({"func": value})) for value in ALIKE[name]]
+    assert len(set(told)) == len(told)
+
+
+def test_the_same_is_told_alike():
+    for first, second in [
+        (lambda x: x + 1, lambda x: x + 1),
+        (scaled_by(2), scaled_by(2)),
+        (Opaque(MANY), Opaque(MANY.copy())),
+        (np.random.RandomState(5), np.random.RandomState(5)),
+        ({"a", "b", "c"}, {"c", "b", "a"}),
+    ]:
+        names = [json.dumps(describe(value)) for value in (first, second)]
+        assert names[0] == names[1]
+
+
+def test_what_cannot_be_told_apart_is_refused():
+    with pytest.raises(
+        TypeError, match=r"checkpoint: expected parameters that can be told .*Opaque"
+    ):
+        describe(Opaque(lambda x: x))
+
+
+@pytest.mark.filterwarnings("ignore:checkpoint. the model")  # a file holds no functions
+def test_a_function_of_a_model_that_is_another_is_noticed(tmp_path):
+    X, y = make_sine(40, 2, random_state=0)
+
+    def learn(func):
+        tree = TransformedIntervalRegressor(
+            MaxMarginIntervalTree(max_depth=2), func=func, inverse_func=scaled_by(1.0)
+        )
+        path = tmp_path / "pieces"
+        return IntervalSuperLearner([("tree", tree)], random_state=0, checkpoint=path).fit(X, y)
+
+    learn(lambda x: x * 1.0)
+    learn(lambda x: x * 1.0)
+    with pytest.raises(ValueError, match=r"checkpoint: .*models differ"):
+        learn(lambda x: x * 2.0)
+
+
 # A search whose scorer stops in the middle of a piece. The calling thread may get stuck when it
 # hears of the first finished piece: threads that work must not depend on it.
 SEARCH = """
@@ -223,11 +299,17 @@ def scorer(estimator, X, y):
         threading.Event().wait()  # a piece that never ends
     return SCORERS["neg_interval_mean_squared_error"](estimator, X, y)
 
+class Named:
+    __call__ = staticmethod(scorer)
+
+    def __repr__(self):
+        return "scorer"
+
 if is_stuck:
     logging.getLogger("marginwood").addHandler(Stuck())
     logging.getLogger("marginwood").setLevel(logging.INFO)
 X, y = make_sine(40, 2, random_state=0)
-options = {"cv": 3, "scoring": scorer, "checkpoint": path, "verbose": 1}
+options = {"cv": 3, "scoring": Named(), "checkpoint": path, "verbose": 1}
 IntervalSearchCV(None, {"loss": LOSSES, "margin": 3}, **options, n_jobs=n_jobs).fit(X, y)
 """
 
@@ -256,6 +338,15 @@ def scorer(estimator, X, y):
     return SCORERS["neg_interval_mean_squared_error"](estimator, X, y)
 
 
+class Named:
+    """A scorer that is known by its name: it is written otherwise in the process above."""
+
+    __call__ = staticmethod(scorer)
+
+    def __repr__(self):
+        return "scorer"
+
+
 def search(path=None):
     scorer.pieces = set()
     X, y = make_sine(40, 2, random_state=0)
@@ -263,7 +354,7 @@ def search(path=None):
         MaxMarginIntervalTree(),
         {"loss": LOSSES, "margin": 3},
         cv=3,
-        scoring=scorer,
+        scoring=Named(),
         checkpoint=path,
     ).fit(X, y)
 
@@ -344,6 +435,7 @@ def test_another_selection_reads_the_same_journal(tmp_path):
     ("parameters", "names"),
     [
         ({"estimator__max_depth": 3}, "max_depth"),
+        ({"grid": {"margin": 3, "loss": ["linear_hinge"]}}, "grid"),
         ({"grid": {"margin": [0.0, 0.3]}}, "grid"),
         ({"cv": 4}, "cv"),
         ({"scoring": "interval_d2"}, "scoring"),

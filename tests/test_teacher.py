@@ -1,10 +1,12 @@
 """Trees that learn from a better model."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -40,14 +42,14 @@ MIXTURE = IntervalSuperLearner(
 class Teacher(BaseEstimator):
     """Remembers how it was fitted, and has opinions that are given."""
 
-    seen: tuple = ()
+    seen: ClassVar[list] = []
 
     def __init__(self, opinion=None):
         self.opinion = opinion
 
     def fit(self, X, y, sample_weight=None, groups=None):
-        Teacher.seen = (X, y, sample_weight, groups)
-        self.oof_prediction_ = y[:, 0] if self.opinion is None else np.asarray(self.opinion)
+        Teacher.seen.append((X, y, sample_weight, groups))
+        self.oof_prediction_ = y[:, 0] if self.opinion is None else self.opinion[: len(y)]
         return self
 
     def predict(self, X):
@@ -57,10 +59,10 @@ class Teacher(BaseEstimator):
         return MaxMarginIntervalTree().__sklearn_tags__()
 
 
-def labels_of(opinion, share):
+def labels_of(opinion, share, y=Y):
     """The labels, one by one; intervals where there is no opinion, or nothing is known."""
-    labels = np.empty((len(Y), 2))
-    for row, (guess, (lower, upper)) in enumerate(zip(opinion, Y, strict=True)):
+    labels = np.empty((len(y), 2))
+    for row, (guess, (lower, upper)) in enumerate(zip(opinion, y, strict=True)):
         if np.isnan(guess) or np.isinf([lower, upper]).all():
             labels[row] = lower, upper
         else:
@@ -92,7 +94,7 @@ def test_rows_that_carry_no_information_learn_nothing():
     np.testing.assert_array_equal(taught[[2, 5]], intervals[[2, 5]])
 
 
-def test_the_tree_is_grown_from_the_labels_and_scored_by_the_intervals():
+def test_the_tree_is_grown_from_the_labels_and_scored_where_its_teacher_has_seen_nothing_either():
     search = learn(teacher=FOREST, share=0.7, estimator__max_depth=3).fit(X, Y)
     opinion = clone(FOREST).set_params(oob_score=True).fit(X, Y).oob_prediction_
     labels = labels_of(opinion, 0.7)
@@ -100,28 +102,73 @@ def test_the_tree_is_grown_from_the_labels_and_scored_by_the_intervals():
     own = MaxMarginIntervalTree(max_depth=3, **search.best_params_)
     np.testing.assert_array_equal(clone(own).fit(X, labels).predict(X_NEW), search.predict(X_NEW))
     for fold, (train, test) in enumerate(CensoringStratifiedKFold(3).split(X, Y)):
-        prediction = clone(own).fit(X[train], labels[train]).predict(X[test])
+        apart = clone(FOREST).set_params(oob_score=True).fit(X[train], Y[train]).oob_prediction_
+        of_fold = labels_of(apart, 0.7, Y[train])
+        prediction = clone(own).fit(X[train], of_fold).predict(X[test])
         score = search.cv_results_[f"split{fold}_test_score"][search.best_index_]
         assert score == pytest.approx(-hinge_loss(Y[test], prediction).mean())
 
 
 @pytest.mark.parametrize("teacher", [FOREST, MIXTURE, CrossFittedIntervalRegressor(BOOSTER)])
 def test_a_taught_tree_is_nearer_to_the_truth(teacher):
+    X, Y = make_sine(200, 3, random_state=0)
     plain = IntervalSearchCV(MaxMarginIntervalTree()).fit(X, Y)
     taught = TaughtRegressor(IntervalSearchCV(MaxMarginIntervalTree()), teacher).fit(X, Y)
     assert taught.score(X_NEW, Y_NEW) > plain.score(X_NEW, Y_NEW) + 0.01
 
 
-def test_rows_weights_and_groups_reach_the_teacher():
+def test_rows_weights_and_groups_reach_the_teacher_of_all_rows_and_those_of_folds():
     groups = np.arange(len(X)) // 10
+    Teacher.seen.clear()
     learn(teacher=Teacher()).fit(X, Y, WEIGHTS, groups)
-    given, labels, weight, found = Teacher.seen
+    given, *others = Teacher.seen[0]
     assert given is X
-    np.testing.assert_array_equal(labels, Y)
-    np.testing.assert_array_equal(weight, WEIGHTS)
-    np.testing.assert_array_equal(found, groups)
+    for found, expected in zip(others, (Y, WEIGHTS, groups), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    folds = GroupKFold(3).split(X, Y, groups)
+    for seen, (train, _) in zip(Teacher.seen[1:], folds, strict=True):
+        train = train[WEIGHTS[train] > 0]
+        for found, expected in zip(seen, (X, Y, WEIGHTS, groups), strict=True):
+            np.testing.assert_array_equal(found, expected[train])
     learn(teacher=Teacher()).fit(X, Y)
-    assert Teacher.seen[2:] == (None, None)
+    assert Teacher.seen[-1][2:] == (None, None)
+
+
+@pytest.mark.filterwarnings("ignore:y. 16 of 80 rows are")
+def test_rows_without_information_are_hidden_from_the_teachers_of_folds():
+    y = Y.copy()
+    y[::5] = -np.inf, np.inf
+    Teacher.seen.clear()
+    learn(teacher=Teacher()).fit(X, y)
+    assert [len(seen[0]) for seen in Teacher.seen] == [80] + [
+        np.isfinite(y[train]).any(axis=1).sum()
+        for train, _ in CensoringStratifiedKFold(3).split(X, y)
+    ]
+
+
+def test_the_score_of_noise_is_no_better_with_a_teacher_than_without():
+    too_good = []
+    for seed in range(16):
+        random = np.random.default_rng(seed)
+        features, new = random.normal(size=(60, 3)), random.normal(size=(2000, 3))
+        y, y_new = random.normal(size=60), random.normal(size=2000)
+
+        def gain(search, features=features, new=new, y=y, y_new=y_new):
+            """By how much a score is better than that of new rows: the best of some is, a little."""
+            on_new = 1 - np.mean((search.fit(features, y).predict(new) - y_new) ** 2) / y_new.var()
+            return 1 + search.best_score_ / y.var() - on_new
+
+        taught = learn(teacher=clone(FOREST).set_params(random_state=seed), cv=5)
+        too_good.append(gain(taught) - gain(clone(taught.student)))
+    assert np.mean(too_good) < 2 * np.std(too_good, ddof=1) / 4
+
+
+def test_out_of_bag_rows_are_not_unseen_by_a_teacher():
+    student = IntervalSearchCV(MaxMarginIntervalForest(5, random_state=0), {"margin": (0.0, 0.1)})
+    taught = TaughtRegressor(student, FOREST)
+    assert taught.fit(X, Y).n_splits_ == 5
+    with pytest.raises(ValueError, match="cv: a teacher has seen the rows that are out of bag"):
+        taught.set_params(student__cv="oob").fit(X, Y)
 
 
 def test_categories_and_missing_values_are_taught():

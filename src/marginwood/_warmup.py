@@ -70,3 +70,4 @@ def warmup() -> None:
     interval_concordance_index(y, forest.predict(X))
     turnbull(y)
     turnbull(from_events([1.0, 2.0, 2.0], [True, False, True]))
+    turnbull([(1.0, 3.0), (2.0, 4.0)], entry=[0.0, 1.0])

@@ -12,7 +12,8 @@ from marginwood import (
 )
 from marginwood._base import Rows
 from marginwood._paths import Searchable
-from marginwood._tuning.search import Fold, Point, run_pieces
+from marginwood._resampling.folds import Fold
+from marginwood._tuning.search import Point, Trial, score_paths
 from marginwood.metrics import get_scorer
 from searches import (
     FakePath,
@@ -147,12 +148,9 @@ def test_no_more_folds_are_prepared_than_there_are_threads(n_jobs):
     Recorder.most = 0
     rows = Rows(np.zeros((20, 1)), np.zeros((20, 2)), np.ones(20))
     scorer = get_scorer("neg_interval_mean_squared_error")
-    folds = [
-        Fold(rows, rows, train, test, scorer, weighted=False)
-        for train, test in KFold(10).split(rows.X)
-    ]
+    folds = [Trial(Fold(rows, *split), scorer) for split in KFold(10).split(rows.X)]
     points = [Point(Recorder(), {}, {}) for _ in range(3)]
-    paths = run_pieces(points, folds, n_jobs=n_jobs)
+    paths = score_paths(points, folds, n_jobs=n_jobs)
     assert len(paths) == 30
     assert 1 <= Recorder.most <= n_jobs
     assert Recorder.prepared == 0

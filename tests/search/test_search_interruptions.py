@@ -13,7 +13,7 @@ from marginwood import (
     IntervalSearchCV,
     L1IntervalRegression,
 )
-from marginwood._tuning.search import Fold
+from marginwood._tuning.search import Trial
 from marginwood.metrics import interval_mean_squared_error
 from searches import (
     assert_same_results,
@@ -32,14 +32,14 @@ def journal_pieces(path):
 def recorded_pieces(monkeypatch):
     """The numbers of points that were scored, in a list."""
     found = []
-    score = Fold.score
+    score = Trial.score
 
     def record(self, point):
         found.append(point)
         return score(self, point)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Fold, "score", record)
+        patch.setattr(Trial, "score", record)
         yield found
 
 

@@ -20,6 +20,7 @@ from marginwood._cli.data import TEXT_HINT, add_data, add_keep, open_features, r
 from marginwood._cli.errors import DataError, UsageError
 from marginwood._cli.models import decimals
 from marginwood._cli.tables import Table, check_ending, quote_formulas, write_table
+from marginwood._ends import as_written
 from marginwood._fitted import Fitted, read
 from marginwood._persistence import load_with_header
 from marginwood.intervals import FloatArray
@@ -139,6 +140,7 @@ def run(args: argparse.Namespace) -> None:
     table = open_features(args.data)
     X = model_features(model, fitted, header, table)
     columns = {"prediction": model.predict(X)} | more_columns(fitted, X, args)
+    columns = {name: as_written(column) for name, column in columns.items()}
     if args.decimals is not None:
         columns = {name: np.round(column, args.decimals) for name, column in columns.items()}
     repeated = columns.keys() & set(args.keep)

@@ -14,6 +14,7 @@ PURPOSES = {
     "crps": "scores of distributions",
     "curves": "distributions",
     "grow": "trees",
+    "late": "distributions",
     "optimum": "constants",
     "order": "trees",
     "predict": "predictions",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from marginwood._base import (
     IntervalRegressorMixin,
+    Rows,
     all_or_nothing,
     check_outer_features,
     check_rows,
@@ -18,7 +20,7 @@ from marginwood._ensemble.teacher import fit_with_unseen, teach
 from marginwood._support.checks import check_model, check_share
 from marginwood._tuning.delegation import Delegating
 from marginwood._tuning.estimator import IntervalSearchCV
-from marginwood.intervals import FloatArray
+from marginwood.intervals import FloatArray, IntArray
 
 __all__ = ["TaughtRegressor"]
 
@@ -56,11 +58,10 @@ class TaughtRegressor(Delegating, IntervalRegressorMixin, BaseEstimator):
 
     Notes
     -----
-    A tree that was taught is as a rule larger. The ranges of equally good values in its leaves are
-    numbers. Scores in the `cv_results_` of a student are too good, because the teacher has seen all
-    rows before they are dealt out: ask `cross_val_score` for honest ones. The checkpoint of a
-    search keeps the scores of its candidates, not the teacher, which is trained again and needs a
-    seed.
+    The ranges of equally good values in the leaves of a tree that was taught are numbers. A student
+    that is a search is scored on rows that its teacher has not seen either: the teacher is trained
+    once for every fold, and once for all rows. By default there are five folds. The checkpoint of a
+    search keeps the scores of its candidates, not the teacher, which needs a seed.
 
     Examples
     --------
@@ -109,19 +110,33 @@ class TaughtRegressor(Delegating, IntervalRegressorMixin, BaseEstimator):
         check_model("student", self.student)
         rows = check_rows(check_outer_features(self, X, reset=True), y, sample_weight)
         weighted = sample_weight is not None
-        _, opinion = fit_with_unseen(
-            "teacher", self.teacher, X, rows, weighted=weighted, groups=groups
-        )
-        labels = teach(rows, opinion, float(self.share)).intervals
+
+        def label(idx: IntArray | None) -> FloatArray:
+            """The labels of some rows, by a teacher that has seen no others; None for all."""
+            if idx is None:
+                return self._label(X, rows, groups, weighted=weighted)
+            labels, known = rows.intervals[idx], rows.is_informative[idx]
+            some, seen = idx[known], rows.take(idx[known])
+            of_seen = None if groups is None else np.asarray(groups)[some]
+            labels[known] = self._label(_safe_indexing(X, some), seen, of_seen, weighted=weighted)
+            return labels
+
         student = clone(self.student)
         if isinstance(student, IntervalSearchCV):
-            self.student_ = student._search(X, rows.intervals, sample_weight, groups, labels)
+            self.student_ = student._search(X, rows.intervals, sample_weight, groups, label)
             return self
+        labels = label(None)
         options = {"sample_weight": sample_weight} if weighted else {}
         if groups is not None and has_fit_parameter(student, "groups"):
             options["groups"] = groups
         self.student_ = student.fit(X, labels, **options)
         return self
+
+    def _label(self, X: Any, rows: Rows, groups: Any, *, weighted: bool) -> FloatArray:
+        _, opinion = fit_with_unseen(
+            "teacher", self.teacher, X, rows, weighted=weighted, groups=groups
+        )
+        return teach(rows, opinion, float(self.share)).intervals
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a number for every row by the student.

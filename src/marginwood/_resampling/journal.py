@@ -17,14 +17,16 @@ import errno
 import hashlib
 import json
 import os
+import pickle
 import re
 import socket
 import sys
 import threading
 from collections.abc import Collection, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
+from types import CodeType, FunctionType, MethodType, TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -38,6 +40,7 @@ __all__ = ["Journal", "describe", "digest"]
 # Parameters on which no result depends.
 ONLY_SPEED = ("n_jobs", "verbose", "checkpoint")
 FORMAT = "marginwood journal 2"
+HAS_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
 def digest(*values: Any) -> str:
@@ -61,7 +64,8 @@ def describe(value: Any, without: Collection[str] = ()) -> Any:
 
     They come as a dict, those of estimators inside it as dicts of their own; `without` names
     parameters that are left out. Anything else comes as JSON can hold it: numbers as text, because
-    1 is a count where 1.0 is a share, and arrays to the last number.
+    1 is a count where 1.0 is a share, arrays to the last number, functions by their code, and
+    objects that do not say what they are by their pickle.
     """
     if hasattr(value, "get_params") and not isinstance(value, type):
         params = value.get_params(deep=False).items()
@@ -69,10 +73,47 @@ def describe(value: Any, without: Collection[str] = ()) -> Any:
         return {"class": type(value).__name__, **describe(kept)}
     if isinstance(value, Mapping):
         return {str(name): describe(item) for name, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(json.dumps(describe(item)) for item in value)
+    if issparse(value):
+        return digest(value.tocsr())
     value = np.asarray(value).tolist() if hasattr(value, "__array__") else value
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
-    return re.sub(" at 0x[0-9a-fA-F]+", "", str(value))
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        inside = [content for content in cells if content is not value]  # one that calls itself
+        given = value.__defaults__, value.__kwdefaults__, inside
+        return [value.__name__, _describe_code(value.__code__), describe(given)]
+    if isinstance(value, MethodType):
+        return [describe(value.__self__), describe(value.__func__)]
+    if isinstance(value, partial):
+        return ["partial", describe(value.func), describe(value.args), describe(value.keywords)]
+    return _describe_object(value) if HAS_ADDRESS.search(repr(value)) else str(value)
+
+
+def _describe_code(code: CodeType) -> list[Any]:
+    """What a function does, wherever it stands; functions inside it are constants."""
+    constants = [
+        _describe_code(constant)
+        if isinstance(constant, CodeType)
+        else [type(constant).__name__, describe(constant)]
+        for constant in code.co_consts
+    ]
+    return [code.co_code.hex(), code.co_names, constants]
+
+
+def _describe_object(value: Any) -> list[str]:
+    """The class of an object of which nothing is told but its address, and a digest of its pickle."""
+    name = type(value).__name__
+    try:
+        content = pickle.dumps(value, protocol=5)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        raise TypeError(
+            f"checkpoint: expected parameters that can be told apart, got {value!r:.200}. Give the "
+            f"class {name} a __repr__ that shows what its objects hold."
+        ) from None
+    return [name, hashlib.blake2b(content, digest_size=16).hexdigest()]
 
 
 class Journal:

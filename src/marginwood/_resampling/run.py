@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from operator import itemgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 from marginwood._support.progress import progress_bar
@@ -85,8 +86,9 @@ def run(
 
     first = [piece for piece in certain if piece not in done]
     others = [piece for piece in pieces if piece not in done and piece not in certain]
+    batches = [(first, lambda: math.inf), (others, time_left)]
     with progress_bar(label, len(pieces), verbose=verbose, done=len(done)) as advance:
-        for some, limit in ((first, lambda: math.inf), (others, time_left)):
+        for some, limit in filter(itemgetter(0), batches):
             schedule = _Schedule(some, shared, count_threads(n_jobs, len(some)))
             turns = run_in_threads(work_off, [schedule] * len(some), n_jobs, time_left=limit)
             with closing(turns) as results:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import nullcontext
 from typing import Any
@@ -23,15 +22,15 @@ from marginwood._base import (
     forget,
 )
 from marginwood._paths import AUTO, is_searchable
-from marginwood._resampling.folds import split_rows
-from marginwood._resampling.journal import Journal, describe, digest
-from marginwood._resampling.splitters import RepeatedCensoringStratifiedKFold
+from marginwood._resampling.folds import Bags, Fold, fingerprint, make_folds
+from marginwood._resampling.journal import describe, digest
+from marginwood._resampling.splitters import N_SPLITS, RepeatedCensoringStratifiedKFold
 from marginwood._support.checks import check_choice, check_model, is_integer
 from marginwood._support.notices import warn
 from marginwood._trees.tree import MaxMarginIntervalTree
 from marginwood._tuning.best import as_given, for_checked_rows, refit
 from marginwood._tuning.delegation import Delegating
-from marginwood._tuning.search import Fold, OutOfBag, Point, Whole, run_pieces, tabulate
+from marginwood._tuning.search import Label, PathJournal, Point, Trial, score_paths, tabulate
 from marginwood._tuning.selection import SELECTIONS, select
 from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
@@ -41,18 +40,6 @@ from marginwood.metrics._scorers import average_loss_of, get_scorer, scorer_for
 __all__ = ["IntervalSearchCV"]
 
 OOB = "oob"
-
-
-def _digest_text(values: list[Any]) -> str:
-    """A fingerprint of what can only be described."""
-    return digest(np.frombuffer(json.dumps(describe(values)).encode(), dtype=np.uint8))
-
-
-def _digest_features(X: Any) -> str:
-    """A fingerprint of an array, or of a frame by its columns."""
-    if not hasattr(X, "columns"):
-        return digest(X)
-    return _digest_text([X[name].to_numpy() for name in X.columns])
 
 
 def _check_squares(rows: Rows, scorer: Any) -> None:
@@ -245,9 +232,9 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         return self._search(X, y, sample_weight, groups)
 
     def _search(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, labels: FloatArray | None = None
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, label: Label | None = None
     ) -> IntervalSearchCV:
-        """Fit; models learn the labels, if there are any, and are scored by the targets."""
+        """Fit; models learn labels, if there is a teacher, and are scored by the targets."""
         check_choice("selection", self.selection, SELECTIONS)
         check_model("estimator", self._unfitted())
         if is_searchable(self._unfitted()):
@@ -256,28 +243,25 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         estimator = clone(self._unfitted())
         rows = check_rows(self._check_features(estimator, X), y, sample_weight)
         _check_squares(rows, scorer)
-        taught = rows if labels is None else rows._replace(intervals=labels)
+        taught = rows if label is None else rows._replace(intervals=label(None))
         points = make_points(
-            for_checked_rows(estimator), self.grid, rows, is_taught=labels is not None
+            for_checked_rows(estimator), self.grid, rows, is_taught=label is not None
         )
         scorer = scorer_for(points[0].estimator, scorer)
         seed = self._seed(points)
-        splits = self._split(estimator, points, rows, groups)
         weighted = sample_weight is not None
-        folds = [
-            Fold(taught, rows, train, test, scorer, weighted=weighted, groups=groups)
-            for train, test in splits
-        ]
-        if not splits:
-            folds = [OutOfBag(taught, rows, scorer, weighted=weighted)]
+        cv = self._choose_folds(estimator, groups, is_taught=label is not None)
+        folds = self._make_folds(cv, points, rows, groups, weighted=weighted)
+        trials = [Trial(fold, scorer, label) for fold in folds]
         if points[0].is_found:
-            folds = [Whole(taught), *folds]
-        with self._open_journal(points, rows, taught, splits, groups, seed) as journal:
-            paths = run_pieces(
-                points, folds, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose
+            every = np.flatnonzero(taught.weight)
+            trials = [Trial(Fold(taught, every, every[:0]), scorer), *trials]
+        with self._open_journal(points, taught, folds, seed) as journal:
+            paths = score_paths(
+                points, trials, journal=journal, n_jobs=self.n_jobs, verbose=self.verbose
             )
-        self.n_splits_ = len(splits) or 1
-        self.cv_results_, complexity = tabulate(points, paths, len(folds))
+        self.n_splits_ = len(folds)
+        self.cv_results_, complexity = tabulate(points, paths, len(trials))
         self._choose(complexity)
         best = clone(points[0].estimator).set_params(**self.best_params_)
         best = refit(best, taught, self.n_jobs, weighted=weighted, groups=groups)
@@ -321,16 +305,24 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
             point.estimator.set_params(**dict.fromkeys(tried, seed))
         return seed
 
-    def _split(
-        self, estimator: Any, points: list[Point], rows: Rows, groups: Any
-    ) -> list[tuple[IntArray, IntArray]]:
-        """The rows of each fold; none if every row is scored by the trees that did not draw it."""
+    def _choose_folds(self, estimator: Any, groups: Any, *, is_taught: bool) -> Any:
+        """The `cv`, or what suits an estimator; None for rows that are scored out of bag."""
         default = getattr(estimator, "default_folds", "folds")
-        cv = self.cv
-        if cv is None and groups is None and default != "folds":
-            cv = OOB if default == OOB else RepeatedCensoringStratifiedKFold(random_state=0)
-        if not isinstance(cv, str) or cv != OOB or default != OOB:
-            return split_rows(rows, cv, groups)
+        is_oob = isinstance(self.cv, str) and self.cv == OOB and default == OOB
+        if is_taught and is_oob:
+            raise ValueError(
+                "cv: a teacher has seen the rows that are out of bag; expected folds, got 'oob'."
+            )
+        if self.cv is not None or groups is not None or default == "folds" or is_taught:
+            return None if is_oob else N_SPLITS if self.cv is None else self.cv
+        return None if default == OOB else RepeatedCensoringStratifiedKFold(random_state=0)
+
+    def _make_folds(
+        self, cv: Any, points: list[Point], rows: Rows, groups: Any, *, weighted: bool
+    ) -> list[Fold]:
+        """The folds; one, of all rows, if every row is scored by the trees that did not draw it."""
+        if cv is not None:
+            return make_folds(rows, cv, groups, weighted=weighted)
         if not all(point.estimator.bootstrap for point in points):
             raise ValueError(
                 "cv: there are no out-of-bag rows without bootstrap; set bootstrap=True or cv=5."
@@ -339,33 +331,22 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
             warn(
                 "groups: out-of-bag scores ignore them; set cv to a splitter such as sklearn's GroupKFold."
             )
-        return []
+        every = np.arange(len(rows.weight))
+        return [Bags(rows, every, every, weighted)]
 
     def _open_journal(
-        self,
-        points: list[Point],
-        rows: Rows,
-        taught: Rows,
-        splits: list[tuple[IntArray, IntArray]],
-        groups: Any,
-        seed: int | None,
+        self, points: list[Point], taught: Rows, folds: list[Fold], seed: int | None
     ) -> Any:
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
-        header: dict[str, Any] = describe(self._unfitted())
-        header |= {"X": _digest_features(rows.X)}
-        header |= {"y": digest(rows.intervals), "sample_weight": digest(rows.weight)}
-        if taught is not rows:
+        header = describe(self._unfitted()) | fingerprint(folds)
+        if folds[0].rows is not taught:
             header["labels"] = digest(taught.intervals)
-        if groups is not None:
-            header["groups"] = _digest_text(list(groups))
-        header["cv"] = digest(*(part for split in splits for part in split)) if splits else OOB
         header["scoring"] = describe(self.scoring)
-        header["grid"] = _digest_text([point.params | dict(point.values) for point in points])
-        if seed is not None:
-            header["random_state"] = seed
-        return Journal(self.checkpoint, header)
+        header["grid"] = digest([point.params | dict(point.values) for point in points])
+        header["random_state"] = seed
+        return PathJournal(self.checkpoint, header)
 
     def _choose(self, complexity: IntArray) -> None:
         """Set which candidate is the best."""

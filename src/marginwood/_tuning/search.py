@@ -8,24 +8,34 @@ models. A *piece* of the work is one point on one *fold*: rows to train on and r
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwood._base import Rows
 from marginwood._paths import FOUND, ModelPath, is_searchable
-from marginwood._resampling import folds as resampling
+from marginwood._resampling.folds import Bags, Fold
 from marginwood._resampling.journal import Journal
-from marginwood._support.progress import progress_bar
-from marginwood._support.threads import count_threads, run_in_threads
+from marginwood._resampling.run import run
 from marginwood._trees.pruning import geometric_means, subtree_at
 from marginwood._tuning.selection import spread
 from marginwood.intervals import FloatArray, IntArray
 
-__all__ = ["Fold", "OutOfBag", "Piece", "Point", "ScoredPath", "Whole", "run_pieces", "tabulate"]
+__all__ = [
+    "Label",
+    "PathJournal",
+    "Piece",
+    "Point",
+    "ScoredPath",
+    "Trial",
+    "score_paths",
+    "tabulate",
+]
+
+# From numbers of rows to what a teacher that has seen no others says of them; None for all rows.
+Label = Callable[[IntArray | None], FloatArray]
 
 
 class Point(NamedTuple):
@@ -71,33 +81,17 @@ class PlainPath(ModelPath):
         return self._fitted
 
 
-class Fold:
-    """Rows to train on and rows to score, all of positive weight; threads may share it.
+class Trial:
+    """A fold of a search; models may learn labels of a teacher that has seen no rows but those that train.
 
-    Both are among the same rows; those to train on may have been taught other labels.
-
-    What all points share, such as sorted features, is prepared on first use and lives until
-    `release`.
+    What all points share, such as labels and sorted features, is prepared on first use and lives
+    until `release`; threads may share it.
     """
 
-    def __init__(
-        self,
-        taught: Rows,
-        rows: Rows,
-        train: IntArray,
-        test: IntArray,
-        scorer: Any,
-        *,
-        weighted: bool,
-        groups: Any = None,
-    ) -> None:
-        self._taught = taught
-        self._rows = rows
-        self._train = train
-        self._test = test
+    def __init__(self, fold: Fold, scorer: Any, label: Label | None = None) -> None:
+        self._fold = fold
         self._scorer = scorer
-        self._weighted = weighted
-        self._groups = groups
+        self._label = label
         self._lock = threading.Lock()
         self._prepared: Any = None
 
@@ -111,139 +105,76 @@ class Fold:
         return ScoredPath(path.values, path.complexity, self._scores(path))
 
     def _fit(self, point: Point) -> Any:
-        if not is_searchable(point.estimator):
-            fold = resampling.Fold(
-                self._taught, self._train, self._test, self._weighted, self._groups
-            )
-            return PlainPath(fold.fit(point.estimator))
         with self._lock:
             if self._prepared is None:
-                self._prepared = point.estimator._prepare(self._taught.take(self._train))
+                self._prepared = self._prepare(point.estimator)
             prepared = self._prepared
-        return point.estimator._fit_path(prepared, point.values)
+        if is_searchable(point.estimator):
+            return point.estimator._fit_path(prepared, point.values)
+        return PlainPath(prepared.fit(point.estimator))
+
+    def _prepare(self, estimator: Any) -> Any:
+        """The fold with its labels; for estimators that search, the rows that train as they share them."""
+        fold = self._fold
+        if self._label is not None:
+            rows = fold.rows._replace(intervals=fold.rows.intervals.copy())
+            rows.intervals[fold.train] = self._label(fold.train)
+            fold = replace(fold, rows=rows)
+        return estimator._prepare(fold.rows.take(fold.train)) if is_searchable(estimator) else fold
 
     def _scores(self, path: Any) -> FloatArray:
-        scores: FloatArray = path.scores(
-            self._rows.take(self._test), self._scorer, weighted=self._weighted
-        )
-        return scores
-
-
-class Whole(Fold):
-    """All rows, to find the values of a path; nothing is scored."""
-
-    def __init__(self, rows: Rows) -> None:
-        none = np.empty(0, dtype=np.int64)
-        super().__init__(rows, rows, np.flatnonzero(rows.weight), none, None, weighted=False)
-
-    def _scores(self, path: Any) -> FloatArray:  # noqa: ARG002 (a fold without test rows)
-        return np.empty(0)
-
-
-class OutOfBag(Fold):
-    """All rows, each scored by the trees that did not draw it."""
-
-    def __init__(self, taught: Rows, rows: Rows, scorer: Any, *, weighted: bool) -> None:
-        every = np.arange(len(rows.X))
-        super().__init__(taught, rows, every, every, scorer, weighted=weighted)
-
-    def _scores(self, path: Any) -> FloatArray:
-        scores: FloatArray = path.oob_scores(self._rows, self._scorer, weighted=self._weighted)
+        scores: FloatArray = np.empty(0)  # unless rows are unseen, values of the path are all
+        if isinstance(self._fold, Bags):
+            scores = path.oob_scores(self._fold.rows, self._scorer, weighted=self._fold.weighted)
+        elif len(self._fold.unseen):
+            unseen = self._fold.rows.take(self._fold.unseen)
+            scores = path.scores(unseen, self._scorer, weighted=self._fold.weighted)
         return scores
 
 
 class Piece(NamedTuple):
-    """Numbers of a point of the grid and of a fold."""
+    """Numbers of a point of the grid and of a trial."""
 
     point: int
     fold: int
 
 
-class _Schedule:
-    """Which piece a thread takes next: one of a fold that no other thread is at, if there is one.
+class PathJournal(Journal):
+    """A journal of scored paths."""
 
-    So every thread prepares a fold of its own rather than wait for another to do so, and there are
-    never more prepared folds than threads. A thread without a fold of its own helps with the one
-    that has most left to do.
-    """
+    def kept(self) -> dict[Piece, ScoredPath]:
+        """The paths that are there."""
+        return {
+            Piece(line["point"], line["fold"]): ScoredPath(
+                *(np.array(line[name]) for name in ScoredPath._fields)
+            )
+            for line in self.pieces
+        }
 
-    def __init__(self, missing: Sequence[Piece], n_threads: int) -> None:
-        self._lock = threading.Lock()
-        self._n_threads = n_threads
-        self._waiting: dict[int, list[Piece]] = {}
-        for piece in reversed(missing):
-            self._waiting.setdefault(piece.fold, []).append(piece)
-        self._unopened = sorted(self._waiting, reverse=True)
-        self._n_at: dict[int, int] = {}  # threads at each open fold
-
-    def take(self) -> Piece:
-        """The next piece."""
-        with self._lock:
-            open_folds = [fold for fold in self._n_at if self._waiting[fold]]
-            free = [fold for fold in open_folds if not self._n_at[fold]]
-            if free:
-                fold = free[0]
-            elif self._unopened and len(self._n_at) < self._n_threads:
-                fold = self._unopened.pop()
-            else:
-                fold = max(open_folds, key=lambda fold: len(self._waiting[fold]))
-            self._n_at[fold] = self._n_at.get(fold, 0) + 1
-            return self._waiting[fold].pop()
-
-    def give_back(self, piece: Piece) -> bool:
-        """Whether that piece, which is done, was the last of its fold."""
-        with self._lock:
-            self._n_at[piece.fold] -= 1
-            is_last = not self._n_at[piece.fold] and not self._waiting[piece.fold]
-            if is_last:
-                del self._n_at[piece.fold]
-            return is_last
+    def keep(self, piece: Piece, result: ScoredPath) -> None:
+        """Keep a path."""
+        arrays = {name: array.tolist() for name, array in result._asdict().items()}
+        self.append({**piece._asdict(), **arrays})
 
 
-def run_pieces(
+def score_paths(
     points: Sequence[Point],
-    folds: Sequence[Fold],
+    trials: Sequence[Trial],
     *,
-    journal: Journal | None = None,
+    journal: PathJournal | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> dict[Piece, ScoredPath]:
-    """Score every point on every fold, but for the pieces that the journal holds already.
-
-    A thread writes its piece to the journal before it takes another: a run that is killed loses
-    only unfinished pieces. The thread that ends the last piece of a fold releases it.
-    """
-    done: dict[Piece, ScoredPath] = {}
-    for line in journal.pieces if journal else []:
-        done[Piece(line["point"], line["fold"])] = ScoredPath(
-            *(np.array(line[name]) for name in ScoredPath._fields)
-        )
-    pieces = [Piece(point, fold) for fold in range(len(folds)) for point in range(len(points))]
-    missing = [piece for piece in pieces if piece not in done]
-    schedule = _Schedule(missing, count_threads(n_jobs, len(missing)))
-
-    def run(_: int) -> tuple[Piece, ScoredPath]:
-        piece = schedule.take()
-        path = folds[piece.fold].score(points[piece.point])
-        if journal:
-            journal.append(
-                {
-                    **piece._asdict(),
-                    **{name: array.tolist() for name, array in path._asdict().items()},
-                }
-            )
-        if schedule.give_back(piece):
-            folds[piece.fold].release()
-        return piece, path
-
-    with (
-        progress_bar("cross-validation", len(pieces), verbose=verbose, done=len(done)) as advance,
-        closing(run_in_threads(run, range(len(missing)), n_jobs)) as results,
-    ):
-        for _, (piece, path) in results:
-            done[piece] = path
-            advance()
-    return done
+    """Score every point in every trial, but for the pieces that the journal holds already."""
+    return run(
+        lambda piece: trials[piece.fold].score(points[piece.point]),
+        [Piece(point, fold) for fold in range(len(trials)) for point in range(len(points))],
+        label="cross-validation",
+        keeper=journal,
+        shared=lambda piece: trials[piece.fold],
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
 
 
 def tabulate(
@@ -251,7 +182,7 @@ def tabulate(
 ) -> tuple[dict[str, Any], IntArray]:
     """The table of all candidates, with the names of scikit-learn's searches, and how complex each of them is.
 
-    Where values had to be found, fold 0 is the `Whole` that found them.
+    Where values had to be found, the first fold is the whole that found them.
     """
     is_found = points[0].is_found
     blocks = []

@@ -67,5 +67,4 @@ def impute(
         raise ValueError(
             f"distribution: expected one, or one for each of {len(intervals)} rows of y, got {len(distribution)}."
         )
-    known = distribution.given(*intervals.T)
-    return known.sample(n_imputations, random_state=random_state).T.copy()
+    return distribution._draw_within(intervals, n_imputations, random_state).T.copy()

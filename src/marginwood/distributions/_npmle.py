@@ -276,7 +276,9 @@ def _estimate_late(
 ) -> Turnbull:
     """The estimate from rows above their entries."""
     weight = np.ones(len(intervals)) if weight is None else weight
-    is_counted = np.isfinite(intervals).any(axis=1)
+    # That a value lies above its entry is known of every row.
+    says_more = np.isfinite(intervals[:, 1]) | (intervals[:, 0] > entry)
+    is_counted = says_more if says_more.any() else np.isfinite(intervals[:, 0])
     is_counted &= weight > LEAST_SHARE * weight[is_counted].sum()
     weight = weight[is_counted]
     total = float(weight.sum())

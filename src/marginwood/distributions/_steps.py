@@ -259,13 +259,24 @@ class IntervalDistribution(Questions):
             raise ValueError(
                 f"lower, upper: expected numbers or one for each of {n_rows} rows, got {len(intervals)}."
             )
-        rows = np.zeros(len(intervals), np.int64) if self._is_single else np.arange(n_rows)
+        rows = self._rows_of(intervals)
         support, mass, offsets = condition(self._steps, self._mass, rows, intervals)
         is_single = self._is_single and np.ndim(lower) == np.ndim(upper) == 0
         made = IntervalDistribution._of(support, mass, None if is_single else offsets)
-        tails = find_tails(self._steps, self._mass) if self._tails is None else self._tails
-        made._tails = tails[rows]
+        made._tails = self._find_tails()[rows]
         return made
+
+    def _rows_of(self, intervals: FloatArray) -> IntArray:
+        """The row that each interval is about."""
+        return np.zeros(len(intervals), np.int64) if self._is_single else np.arange(len(self))
+
+    def _find_tails(self) -> FloatArray:
+        return find_tails(self._steps, self._mass) if self._tails is None else self._tails
+
+    def _draw_within(self, intervals: FloatArray, n: int, random_state: Any) -> FloatArray:
+        """Values inside of intervals, n for each."""
+        random, rows = check_random_state(random_state), self._rows_of(intervals)
+        return draw(self._steps, self._mass, self._find_tails(), rows, intervals, n, random)
 
     def sample(self, n: int, *, random_state: Any = None) -> FloatArray:
         """Draw values.
@@ -295,8 +306,8 @@ class IntervalDistribution(Questions):
         (True, True, 2.0)
         """
         check_count("n", n, 1)
-        tails = find_tails(self._steps, self._mass) if self._tails is None else self._tails
-        values = draw(self._steps, self._mass, tails, n, check_random_state(random_state))
+        everything = np.tile([-np.inf, np.inf], (len(self._steps.start), 1))
+        values = self._draw_within(everything, n, random_state)
         return values[0] if self._is_single else values
 
     def __repr__(self) -> str:

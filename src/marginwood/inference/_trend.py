@@ -24,7 +24,7 @@ from marginwood.intervals import FloatArray, check_intervals
 __all__ = ["TrendTest", "take_logarithms", "trend_test"]
 
 FEWEST = 3
-MOST = 20_000  # rows; all pairs are looked at, so time and memory grow with the square
+MOST = 5_000  # rows; all pairs are looked at, so time and memory grow with the square
 
 
 class TrendTest(Table):
@@ -127,7 +127,10 @@ def trend_test(x: Any, y: Any, *, log: bool = False, level: float = 0.95) -> Tre
     intervals, place = intervals[informative], place[informative]
     n_rows = len(place)
     if not FEWEST <= n_rows <= MOST:
-        raise ValueError(f"y: expected from {FEWEST} to {MOST} informative rows, got {n_rows}.")
+        raise ValueError(
+            f"y: expected from {FEWEST} to {MOST} informative rows, of which all pairs are compared; got {n_rows}. "
+            "Of more, draw some at random."
+        )
     order = np.argsort(place, kind="stable")
     place, (lower, upper) = place[order], half_open(intervals[order]).T
     x_sign = np.sign(place[:, np.newaxis] - place).astype(np.int8)

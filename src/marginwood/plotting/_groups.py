@@ -190,43 +190,34 @@ def _name_curves(ax: Any, groups: list[Group], ends: list[float]) -> None:
 
 def _count_at_risk(ax: Any, groups: list[Group]) -> None:
     """Below the axes, how many rows of each group are known to reach the values of the ticks."""
+
+    def put(text: str, place: float, by: tuple[float, float], side: str, color: str) -> None:
+        """Write some points away from a value, at the foot of the axes."""
+        ax.annotate(
+            text,
+            (place, 0.0),
+            xycoords=("data", "axes fraction"),
+            xytext=by,
+            textcoords="offset points",
+            ha=side,
+            va="top",
+            size="small",
+            color=color,
+            annotation_clip=False,
+            parse_math=False,
+        )
+
     low, high = ax.get_xlim()
-    ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
     is_survival = all(group.is_kaplan_meier for group in groups)
-    style = {"textcoords": "offset points", "size": "small", "annotation_clip": False, "va": "top"}
     head = "at risk" if is_survival else "known to be as large or larger"
-    ax.annotate(
-        head,
-        (0.0, 0.0),
-        xycoords="axes fraction",
-        xytext=(0, -ROOM_OF_AXIS),
-        color=FAINT,
-        **style,
-    )
+    put(head, low, (0.0, -ROOM_OF_AXIS), "left", FAINT)
     for number, group in enumerate(groups):
         depth = -ROOM_OF_AXIS - LINE * (number + 1.2)
-        if len(groups) > 1:
-            ax.annotate(
-                group.name,
-                (0.0, 0.0),
-                xycoords="axes fraction",
-                xytext=(-14, depth),
-                ha="right",
-                color=group.color,
-                parse_math=False,
-                **style,
-            )
-        for tick in ticks:
-            count = np.count_nonzero(group.rows[:, 0] >= tick)
-            ax.annotate(
-                f"{count:,}",
-                (tick, 0.0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, depth),
-                ha="center",
-                color=group.color,
-                **style,
-            )
+        put(group.name, low, (-14.0, depth), "right", group.color)
+        for tick in ax.get_xticks():
+            if low <= tick <= high:
+                count = np.count_nonzero(group.rows[:, 0] >= tick)
+                put(f"{count:,}", tick, (0.0, depth), "center", group.color)
 
 
 def plot_censored_box(
