@@ -22,7 +22,7 @@ from marginwood._base import (
 )
 from marginwood._categories import count_categories
 from marginwood._monotonic import effects_of
-from marginwood._paths import AUTO, Searchable
+from marginwood._searchable import AUTO, Searchable
 from marginwood._support.checks import (
     check_choice,
     check_count,

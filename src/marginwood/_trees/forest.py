@@ -33,8 +33,8 @@ from marginwood._base import (
 from marginwood._categories import count_categories
 from marginwood._ends import check_entry
 from marginwood._monotonic import effects_of
-from marginwood._paths import AUTO, Searchable
 from marginwood._predictive import DistributionMixin
+from marginwood._searchable import AUTO, Searchable
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped, count_threads

@@ -21,10 +21,10 @@ from marginwood._base import (
     copy_feature_names,
     forget,
 )
-from marginwood._paths import AUTO, is_searchable
 from marginwood._resampling.folds import Bags, Fold, fingerprint, make_folds
 from marginwood._resampling.journal import describe, digest
 from marginwood._resampling.splitters import N_SPLITS, RepeatedCensoringStratifiedKFold
+from marginwood._searchable import AUTO, is_searchable
 from marginwood._support.checks import check_choice, check_model, is_integer
 from marginwood._support.notices import warn
 from marginwood._trees.tree import MaxMarginIntervalTree

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from marginwood._base import Rows
-from marginwood._paths import AUTO, FOUND, is_searchable
+from marginwood._searchable import AUTO, FOUND, is_searchable
 from marginwood._support.checks import check_count, is_integer
 from marginwood._tuning.margins import margin_grid
 from marginwood._tuning.search import Point
