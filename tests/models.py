@@ -4,7 +4,7 @@ import inspect
 from importlib.util import find_spec
 
 import marginwood
-from marginwood._paths import Searchable
+from marginwood._searchable import Searchable
 
 SMALL = {"n_estimators": 5, "n_margins": 3, "cv": 3, "max_depth": 3, "random_state": 0}
 

@@ -26,7 +26,7 @@ LAYERS = (
     {"metrics"},
     {"_categories"},
     {"_base"},
-    {"_monotonic", "_validation", "_paths", "_predictive"},
+    {"_monotonic", "_validation", "_searchable", "_predictive"},
     {"_trees"},
     {"_linear", "xgb"},
     {"_smooth", "_baselines", "xgb_dask"},

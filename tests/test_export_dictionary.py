@@ -99,10 +99,8 @@ def test_a_model_tuned_with_objects_can_be_cloned_and_fitted_again():
     loaded = through_json(
         marginwood.IntervalSearchCV(marginwood.L1IntervalRegression(), cv=KFold(3)).fit(features, y)
     )
-    assert (
-        loaded.get_params()
-        == marginwood.IntervalSearchCV(marginwood.L1IntervalRegression()).get_params()
-    )
+    plain = marginwood.IntervalSearchCV(marginwood.L1IntervalRegression())
+    assert str(loaded.get_params()) == str(plain.get_params())
     clone(loaded).fit(features, y)
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from benchmarks.boosting import train_aft
 from marginwood import IntervalSearchCV, MaxMarginIntervalBoosting
-from marginwood._paths import ModelPath, Searchable
+from marginwood._searchable import ModelPath, Searchable
 from marginwood.losses import optimal_constant
 
 STEP = 5

@@ -15,7 +15,7 @@ from marginwood import (
     MaxMarginIntervalTree,
     TransformationTree,
 )
-from marginwood._paths import ModelPath
+from marginwood._searchable import ModelPath
 from marginwood.datasets import make_sine
 
 SEARCHES = {

@@ -11,8 +11,8 @@ from marginwood import (
     CensoringStratifiedKFold,
 )
 from marginwood._base import Rows
-from marginwood._paths import Searchable
 from marginwood._resampling.folds import Fold
+from marginwood._searchable import Searchable
 from marginwood._tuning.search import Point, Trial, score_paths
 from marginwood.metrics import get_scorer
 from searches import (

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, LeaveOneOut, cross_val_score
 
-import marginwood._paths
+import marginwood._searchable
 import marginwood._trees.forest
 from marginwood import (
     CensoringStratifiedKFold,

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import make_scorer
 
-import marginwood._paths
+import marginwood._searchable
 import marginwood._trees.forest
 from marginwood import (
     IntervalSearchCV,
@@ -42,8 +42,8 @@ def test_an_equal_scorer_of_the_user_is_as_fast_and_gives_the_same_bits(
         calls.append(args)
         return score_prediction(*args, **kwargs)
 
-    score_prediction = marginwood._paths.score_prediction
-    for module in (marginwood._paths, marginwood._trees.outofbag):
+    score_prediction = marginwood._searchable.score_prediction
+    for module in (marginwood._searchable, marginwood._trees.outofbag):
         monkeypatch.setattr(module, "score_prediction", count_calls)
     by_name = make_search(name, scoring=name_of_scorer).fit(X, y)
     of_user = make_search(name, scoring=make_scorer(metric, greater_is_better=False)).fit(X, y)

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeRegressor
 from marginwood._base import Rows, all_or_nothing, check_features, check_rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE
 from marginwood._core.problem import refuse_vanishing
-from marginwood._paths import FOUND, Searchable
+from marginwood._searchable import FOUND, Searchable
 from marginwood._support.checks import check_not_negative
 from marginwood._trees.pruning import PrunableMixin, SubtreePath, prune, pruning_path
 from marginwood._trees.table import IntervalTree, TreeReader, find_missing

@@ -20,7 +20,7 @@ from marginwood._baselines.association import bounded_features, find_split
 from marginwood._baselines.normal import fit_normal, location_scores
 from marginwood._core.nodes import LEAF, NO_FEATURE, NODE_DTYPE, parents
 from marginwood._core.search import Options
-from marginwood._paths import ModelPath, Searchable
+from marginwood._searchable import ModelPath, Searchable
 from marginwood._support.checks import check_each, check_number
 from marginwood._trees.pruning import collapse
 from marginwood._trees.rules import Rules

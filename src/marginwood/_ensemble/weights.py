@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from marginwood._base import Rows
-from marginwood._paths import average_score, score_prediction
+from marginwood._searchable import average_score, score_prediction
 from marginwood._trees.boosting import MARGIN
 from marginwood.intervals import BoolArray, FloatArray, IntArray
 from marginwood.losses import breakpoints, quartile_distance

@@ -28,7 +28,7 @@ from marginwood._base import (
 )
 from marginwood._linear.features import Standardisation, standardise
 from marginwood._linear.lasso import LassoProblem, largest_penalty, solve_path
-from marginwood._paths import ModelPath, Searchable
+from marginwood._searchable import ModelPath, Searchable
 from marginwood._support.checks import check_count, check_each, check_positive
 from marginwood._support.notices import warn
 from marginwood.intervals import FloatArray

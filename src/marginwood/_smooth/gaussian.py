@@ -35,7 +35,7 @@ from marginwood._base import (
 )
 from marginwood._linear.features import standardise
 from marginwood._linear.l1 import LEAST_SCALE, check_finite_features
-from marginwood._paths import ModelPath, Searchable
+from marginwood._searchable import ModelPath, Searchable
 from marginwood._smooth.relevance import RelevantRows
 from marginwood._support.blas import one_blas_thread
 from marginwood._support.checks import (

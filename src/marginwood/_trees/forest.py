@@ -33,8 +33,8 @@ from marginwood._base import (
 from marginwood._categories import count_categories
 from marginwood._ends import check_entry
 from marginwood._monotonic import effects_of
-from marginwood._paths import AUTO, Searchable
 from marginwood._predictive import DistributionMixin
+from marginwood._searchable import AUTO, Searchable
 from marginwood._support.notices import warn
 from marginwood._support.progress import progress_bar
 from marginwood._support.threads import check_stopped, count_threads
@@ -53,7 +53,7 @@ from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import LOSSES, Loss
+from marginwood.losses import Loss
 
 __all__ = ["MaxMarginIntervalForest"]
 
@@ -257,7 +257,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         return Rules.of(self, **known)
 
     def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
-        return {"loss": LOSSES, "margin": AUTO}
+        return {"loss": self._rules().losses, "margin": AUTO}
 
     def _chooses_features(self) -> bool:
         return isinstance(self.max_features, str) and self.max_features == AUTO

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags, get_tags
 
 from marginwood._base import Rows, check_features
-from marginwood._paths import ModelPath, average_score, score_prediction
+from marginwood._searchable import ModelPath, average_score, score_prediction
 from marginwood._trees.leafweights import keeps_rows, predict_by_leaves
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray

@@ -19,7 +19,7 @@ from sklearn.utils import Bunch
 
 from marginwood._base import Rows
 from marginwood._core.nodes import LEAF, NO_FEATURE, parents
-from marginwood._paths import ModelPath
+from marginwood._searchable import ModelPath
 from marginwood._support.checks import check_each, check_not_negative
 from marginwood._trees.table import IntervalTree
 from marginwood.intervals import BoolArray, FloatArray, IntArray

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from marginwood._base import LARGEST_SEED, Rows, targets_for
-from marginwood._paths import ModelPath
+from marginwood._searchable import ModelPath
 from marginwood._support.checks import check_count
 from marginwood._support.team import Team
 from marginwood._support.threads import check_stopped

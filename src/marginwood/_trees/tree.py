@@ -19,7 +19,7 @@ from marginwood._base import (
 )
 from marginwood._categories import count_categories
 from marginwood._monotonic import effects_of
-from marginwood._paths import AUTO, FOUND, Searchable, SideBySide
+from marginwood._searchable import AUTO, FOUND, Searchable, SideBySide
 from marginwood._support.checks import check_each, check_not_negative
 from marginwood._trees.growing import SortedRows, anchored, grow, make_team
 from marginwood._trees.pruning import PrunableMixin, SubtreePath, pruning_path

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from marginwood._base import Rows, copy_feature_names
 from marginwood._categories import Encoded
 from marginwood._monotonic import effects_of
-from marginwood._paths import is_searchable
 from marginwood._resampling.folds import make_whole
+from marginwood._searchable import is_searchable
 from marginwood._support.notices import warn
 from marginwood._support.threads import run_in_threads
 from marginwood._trees.forest import MaxMarginIntervalForest

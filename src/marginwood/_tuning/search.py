@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from marginwood._paths import FOUND, ModelPath, is_searchable
 from marginwood._resampling.folds import Bags, Fold
 from marginwood._resampling.journal import Journal
 from marginwood._resampling.run import run
+from marginwood._searchable import FOUND, ModelPath, is_searchable
 from marginwood._trees.pruning import geometric_means, subtree_at
 from marginwood._tuning.selection import spread
 from marginwood.intervals import FloatArray, IntArray

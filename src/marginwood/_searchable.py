@@ -1,4 +1,4 @@
-"""*Paths*: the models that one fit gives, one per value of the parameter along which an estimator is tuned.
+"""What an estimator offers to searches, and *paths*: the models that one fit gives, one for each value tried.
 
 An estimator that a search knows more of than its parameters is `Searchable`. It says what is worth
 trying, and which of that one fit serves. A pruning path is *found* by the fit: its models hold from
