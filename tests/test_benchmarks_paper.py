@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from benchmarks.paper import accuracy, functions, growth, moves, report, statistics, when
+from benchmarks.paper import accuracy, expected, functions, growth, moves, report, statistics, when
 from benchmarks.paper.data import DataSet, data_sets
 from benchmarks.paper.methods import METHODS, Method, quick_methods
 from benchmarks.paper.table import Piece, Table, fingerprint
@@ -281,3 +281,20 @@ def test_when_varies_one_thing_and_compares_with_cart(tmp_path, capsys, monkeypa
     assert np.isinf(y[:, 1]).all()
     assert np.isfinite(y[:, 0]).all()
     np.testing.assert_allclose(truth, np.sin(fresh[:, 0]))
+
+
+def test_every_lemma_of_pointer_moves_has_a_table(monkeypatch, capsys):
+    monkeypatch.setattr(expected, "N_ROWS", 20_000)
+    expected.main(["--largest", "10000"])
+    tables = capsys.readouterr().out.split("\n\n")
+    titles = [text.strip() for text in tables if not text.startswith("|")]
+    assert len(titles) == 7
+    cells = [[line.split("|")[1:-1] for line in text.splitlines()[2:]] for text in tables[1::2]]
+    lemma, newton, means, quantiles, *_ = [np.array(rows) for rows in cells]
+    assert set(lemma[:, 2].astype(int)) == {1}
+    assert lemma[:, 1].astype(float).min() > 0.98
+    assert newton[:, 1].astype(float) == pytest.approx(np.ones(6), abs=0.1)
+    linear = means[:6]
+    last = [float(found.split(",")[-1]) for found in linear[:, 2]]
+    assert last == pytest.approx(linear[:, 3].astype(float), abs=0.03)
+    assert quantiles[:, 1].astype(float) == pytest.approx(quantiles[:, 3].astype(float), abs=0.03)

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from sklearn.base import clone
 
 from marginwood import (
     CensoredLinearRegression,
     MaxMarginIntervalForest,
+    TransformedIntervalRegressor,
     from_events,
     load,
     make_intervals,
@@ -219,3 +221,26 @@ def test_rows_that_say_no_more_than_their_entry_change_nothing_whatever_they_wei
     assert found.support.tolist() == expected.support.tolist()
     assert found.mass.tolist() == expected.mass.tolist()
     assert turnbull([[1.0, np.inf]], entry=[1.0]).mass.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        CensoredLinearRegression(noise="gumbel", alpha=0),
+        MaxMarginIntervalForest(5, max_depth=2, random_state=0),
+    ],
+)
+def test_entries_are_transformed_like_the_target(regressor):
+    rng = np.random.default_rng(3)
+    y, entry = draw_late(rng)
+    X = rng.normal(size=(len(y), 2))
+    model = TransformedIntervalRegressor(regressor, func="log").fit(X, y, entry=entry)
+    with np.errstate(divide="ignore"):
+        inner = clone(regressor).fit(X, np.log(y), entry=np.log(entry))
+    at = np.log([1.0, 4.0])
+    expected = inner.predict_survival_function(X, at)
+    np.testing.assert_allclose(
+        model.regressor_.predict_survival_function(X, at), expected, atol=1e-9
+    )
+    ignored = model.fit(X, y).regressor_.predict_survival_function(X, at)
+    assert (ignored > expected).mean() > 0.9

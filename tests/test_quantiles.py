@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from marginwood import (
+    IntervalSearchCV,
     MaxMarginIntervalBoosting,
     MaxMarginIntervalForest,
     MaxMarginIntervalTree,
@@ -19,15 +20,13 @@ from marginwood import (
     load,
     save,
 )
-from marginwood._base import check_rows
 from marginwood._core.nodes import LEAF
 from marginwood._core.problem import prices_of
-from marginwood._trees.growing import SortedRows
+from marginwood._fitted import read_search
 from marginwood.datasets import make_sine
 from marginwood.export import export_graphviz, export_latex, from_dict, to_dict
 from marginwood.losses import hinge_loss, optimal_constant
-from marginwood.metrics import get_scorer, interval_d2_score, interval_pinball_loss
-from marginwood.metrics._scorers import scorer_for
+from marginwood.metrics import interval_d2_score, interval_pinball_loss
 from marginwood.report._content import describe
 from strategies import QUANTILES, informative_intervals
 
@@ -169,20 +168,41 @@ def test_boosting_agrees_with_that_of_scikit_learn_on_exact_labels():
 
 
 @others
-@pytest.mark.parametrize("anchor", [0.5, 4.0])
-def test_the_path_of_a_pruned_tree_is_scored_by_the_pinball_loss(quantile, anchor):
+def test_a_search_scores_by_the_pinball_loss_of_its_models(quantile):
     X, y = censored(200)
-    tree = clone(TREE).set_params(quantile=quantile, anchor=anchor, categorical_features=None)
-    scorer = scorer_for(tree, get_scorer("neg_interval_pinball_loss"))
-    train, test = (check_rows(X[part], y[part], None) for part in (slice(120), slice(120, None)))
-    rows = SortedRows(train, None)
-    path = tree._fit_path(rows, None)
-    scores = path.scores(test, scorer, weighted=False)
-    assert len(scores) > 5
-    for step, (alpha, score) in enumerate(zip(path.values, scores, strict=True)):
-        pruned = clone(tree).set_params(ccp_alpha=alpha).fit(*train[:2])
-        expected = -interval_pinball_loss(test[1], pruned.predict(test[0]), quantile=quantile)
-        assert score == pytest.approx(expected, rel=1e-9), step
+    tree = clone(TREE).set_params(quantile=quantile)
+    train, test = np.arange(120), np.arange(120, 200)
+    grid = {"margin": [0.0], "anchor": [0.0, 4.0], "ccp_alpha": [0.0, 0.01, 0.05]}
+    search = IntervalSearchCV(tree, grid, cv=[(train, test)]).fit(X, y)
+    scores = search.cv_results_["split0_test_score"]
+    assert len(set(scores)) > 2
+    for params, score in zip(search.cv_results_["params"], scores, strict=True):
+        prediction = clone(tree).set_params(**params).fit(X[train], y[train]).predict(X[test])
+        expected = -interval_pinball_loss(y[test], prediction, quantile=quantile)
+        assert score == pytest.approx(expected, rel=1e-9)
+    assert read_search(search).scoring == "neg_interval_pinball_loss"
+    assert search.score(X, y) == search.best_estimator_.score(X, y)
+
+
+@others
+def test_a_search_scores_out_of_bag_rows_by_the_pinball_loss(quantile):
+    X, y = censored(120)
+    forest = clone(FOREST).set_params(quantile=quantile, n_estimators=60)
+    search = IntervalSearchCV(forest, {"margin": [0.0], "min_samples_leaf": [1, 10]}).fit(X, y)
+    for params, score in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
+        model = clone(forest).set_params(**params, oob_score=True).fit(X, y)
+        expected = -interval_pinball_loss(y, model.oob_prediction_, quantile=quantile)
+        assert score == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_search_over_quantiles_is_refused_and_the_median_is_chosen_as_before():
+    X, y = censored(60)
+    with pytest.raises(ValueError, match=r"grid: expected names among .*, got 'quantile'"):
+        IntervalSearchCV(TREE, {"quantile": [0.1, 0.9]}).fit(X, y)
+    search = IntervalSearchCV(TREE, {"margin": [0.0], "anchor": [0.0]}, cv=2).fit(X, y)
+    assert read_search(search).scoring == "neg_interval_mean_squared_error"
 
 
 @others

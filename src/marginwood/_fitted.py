@@ -21,7 +21,7 @@ from marginwood._trees.table import IntervalTree
 from marginwood.conformal import ConformalIntervalRegressor
 from marginwood.conformal._members import find_scale
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.metrics._scorers import quantile_of
+from marginwood.metrics._scorers import default_scoring, quantile_of
 
 __all__ = [
     "Ensemble",
@@ -324,7 +324,10 @@ def _read_results(search: Any) -> Search | None:
         search, "cv_results_", {}
     ):  # several scorers at once have other names
         return None
-    scoring = search.scoring if isinstance(search.scoring, str) else "score"
+    scoring = search.scoring
+    if scoring is None and isinstance(search, IntervalRegressorMixin):
+        scoring = default_scoring(search.best_estimator_)
+    scoring = scoring if isinstance(scoring, str) else "score"
     return Search(search.cv_results_, int(search.best_index_), scoring, int(search.n_splits_))
 
 

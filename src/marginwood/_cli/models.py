@@ -176,6 +176,7 @@ def jobs(text: str) -> int:
 
 OPTIONS = {
     "margin": Option("--margin", _number(0), "how far inside its interval a prediction should lie"),
+    "quantile": Option("--quantile", _number(0, 1), "which quantile the linear hinge predicts"),
     "max_depth": Option("--max-depth", count, "depth of the trees"),
     "min_samples_leaf": Option(
         "--min-samples-leaf", count_or_share, "fewest rows of a leaf, or a share of all"

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     tuning.add_argument(
         "--scoring",
         choices=list(SCORERS),
-        help="what to maximise (default: minus the interval MSE)",
+        help="what to maximise (default: minus the interval MSE, or the pinball loss of a quantile)",
     )
     tuning.add_argument(
         "--checkpoint", metavar="FILE", help="journal from which a run that was stopped goes on"

@@ -18,7 +18,7 @@ from marginwood._base import (
     check_rows,
     targets_for,
 )
-from marginwood._ends import below, carry_over
+from marginwood._ends import below, carry_over, check_entry
 from marginwood._predictive import DistributionMixin
 from marginwood._support.arrays import raise_first
 from marginwood._support.checks import check_choice, check_model
@@ -186,7 +186,14 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        entry: Any = None,
+        **fit_params: Any,
     ) -> TransformedIntervalRegressor:
         """Fit the regressor to the transformed target.
 
@@ -200,6 +207,8 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
             Weights.
         groups : array-like of shape (n_samples,), default=None
             Groups of rows that stay together in the folds of the regressor.
+        entry : array-like of shape (n_samples,), default=None
+            Delayed entry in units of the target, of a regressor that takes it.
         **fit_params : dict
             Further arguments of the regressor's `fit`.
 
@@ -217,6 +226,11 @@ class TransformedIntervalRegressor(MetaEstimatorMixin, IntervalRegressorMixin, B
             fit_params["sample_weight"] = rows.weight
         if groups is not None:
             fit_params["groups"] = groups
+        if entry is not None:
+            entry, _ = check_entry(entry, rows.intervals)
+            is_late = np.isfinite(entry)
+            fit_params["entry"] = np.full(len(entry), -np.inf)
+            fit_params["entry"][is_late] = transform(entry[is_late], transformation)
         self.regressor_ = clone(self.regressor).fit(
             X, targets_for(self.regressor, intervals), **fit_params
         )

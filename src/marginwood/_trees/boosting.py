@@ -45,7 +45,7 @@ from marginwood._validation import (
     stop_early,
 )
 from marginwood.intervals import FloatArray, IntArray
-from marginwood.losses import LOSSES, Loss, quartile_distance
+from marginwood.losses import Loss, quartile_distance
 
 __all__ = ["MaxMarginIntervalBoosting"]
 
@@ -369,7 +369,8 @@ class MaxMarginIntervalBoosting(Searchable, IntervalRegressorMixin, BaseEstimato
 
     def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
         stages = range(1, check_count("n_estimators", self.n_estimators, 1) + 1)
-        space = {"loss": LOSSES, "margin": AUTO, "max_depth": DEPTHS, "max_features": SHARES}
+        losses = self._rules().losses
+        space = {"loss": losses, "margin": AUTO, "max_depth": DEPTHS, "max_features": SHARES}
         return space | {"n_estimators": stages}
 
     def _prepare(self, rows: Rows) -> SortedRows:

@@ -53,7 +53,7 @@ from marginwood._trees.table import IntervalTree
 from marginwood._trees.tree import MaxMarginIntervalTree, make_tree
 from marginwood.distributions import IntervalDistribution
 from marginwood.intervals import BoolArray, FloatArray, IntArray
-from marginwood.losses import LOSSES, Loss
+from marginwood.losses import Loss
 
 __all__ = ["MaxMarginIntervalForest"]
 
@@ -252,7 +252,7 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         return Rules.of(self)
 
     def _search_space(self, rows: Rows) -> dict[str, Any]:  # noqa: ARG002 (nothing depends on them)
-        return {"loss": LOSSES, "margin": AUTO}
+        return {"loss": self._rules().losses, "margin": AUTO}
 
     def _prepare(self, rows: Rows) -> SortedRows:
         return SortedRows(rows, count_categories(self.categorical_features.categories))

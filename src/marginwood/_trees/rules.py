@@ -19,7 +19,7 @@ from marginwood._support.checks import (
     check_number,
     is_integer,
 )
-from marginwood.losses import Loss, check_loss
+from marginwood.losses import LOSSES, Loss, check_loss
 
 if TYPE_CHECKING:
     from marginwood._core.search import Options
@@ -52,6 +52,11 @@ class Rules(NamedTuple):
         """The checked parameters of an estimator, save what is known already; what it has none for stays open."""
         found = {name: getattr(estimator, name) for name in cls._fields if hasattr(estimator, name)}
         return cls(**(found | known)).checked()
+
+    @property
+    def losses(self) -> list[Loss]:
+        """The losses that a search tries: both, unless a quantile asks for the linear one."""
+        return list(LOSSES) if self.quantile == 0.5 else [self.loss]
 
     def checked(self) -> Rules:
         """The rules, if all of them are sound; otherwise an error that names the parameter."""

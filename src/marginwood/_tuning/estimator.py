@@ -35,7 +35,7 @@ from marginwood._tuning.selection import SELECTIONS, select
 from marginwood._tuning.space import make_points
 from marginwood.intervals import FloatArray, IntArray
 from marginwood.losses import refuse_vanishing_squares
-from marginwood.metrics._scorers import average_loss_of, get_scorer, scorer_for
+from marginwood.metrics._scorers import average_loss_of, default_scoring, get_scorer, scorer_for
 
 __all__ = ["IntervalSearchCV"]
 
@@ -78,9 +78,11 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         `RepeatedCensoringStratifiedKFold` for a tree, because pruning depends on the folds more
         than other choices do, and five folds otherwise; with groups, None is five folds of
         `GroupKFold`.
-    scoring : str or callable, default="neg_interval_mean_squared_error"
+    scoring : str or callable, default=None
         A name in ``marginwood.metrics.SCORERS``, or ``scorer(estimator, X, y)``; greater is better.
-        If there are sample weights, it is called with ``sample_weight`` too.
+        If there are sample weights, it is called with ``sample_weight`` too. None is
+        "neg_interval_pinball_loss" for an estimator with a `quantile` other than 0.5, and
+        "neg_interval_mean_squared_error" otherwise.
     selection : {"min", "1se"}, default="min"
         "min" takes the best mean score, and of tied ones the simplest model. "1se" takes the
         simplest model whose mean score is within one standard error of the best: the fewest leaves,
@@ -188,7 +190,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         grid: Any = AUTO,
         *,
         cv: Any = None,
-        scoring: Any = "neg_interval_mean_squared_error",
+        scoring: Any = None,
         selection: str = "min",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -207,6 +209,9 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
 
     def _unfitted(self) -> Any:
         return MaxMarginIntervalTree() if self.estimator is None else self.estimator
+
+    def _scoring(self) -> Any:
+        return default_scoring(self._unfitted()) if self.scoring is None else self.scoring
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
@@ -239,7 +244,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         check_model("estimator", self._unfitted())
         if is_searchable(self._unfitted()):
             self._unfitted()._check_parts()
-        scorer = get_scorer(self.scoring)
+        scorer = get_scorer(self._scoring())
         estimator = clone(self._unfitted())
         rows = check_rows(self._check_features(estimator, X), y, sample_weight)
         _check_squares(rows, scorer)
@@ -247,7 +252,8 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         points = make_points(
             for_checked_rows(estimator), self.grid, rows, is_taught=label is not None
         )
-        scorer = scorer_for(points[0].estimator, scorer)
+        if is_searchable(estimator):  # whose quantile is not searched
+            scorer = scorer_for(estimator, scorer)
         seed = self._seed(points)
         weighted = sample_weight is not None
         cv = self._choose_folds(estimator, groups, is_taught=label is not None)
@@ -343,7 +349,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         header = describe(self._unfitted()) | fingerprint(folds)
         if folds[0].rows is not taught:
             header["labels"] = digest(taught.intervals)
-        header["scoring"] = describe(self.scoring)
+        header["scoring"] = describe(self._scoring())
         header["grid"] = digest([point.params | dict(point.values) for point in points])
         header["random_state"] = seed
         return PathJournal(self.checkpoint, header)

@@ -18,13 +18,15 @@ from marginwood._tuning.search import Point
 __all__ = ["make_points"]
 
 N_MARGINS = 7
-# Parameters of our own estimators that change no model, or of which the search itself takes care.
+# Parameters of our own estimators that change no model, of which the search itself takes care, or
+# whose losses do not compare.
 NOT_SEARCHED = {
     "categorical_features",
     "monotonic_cst",
     "n_iter_no_change",
     "n_jobs",
     "oob_score",
+    "quantile",
     "random_state",
     "verbose",
     "warm_start",

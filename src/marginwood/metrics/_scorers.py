@@ -30,7 +30,15 @@ from marginwood.metrics._ranking import (
     target_interval_aum,
 )
 
-__all__ = ["SCORERS", "AverageLoss", "average_loss_of", "get_scorer", "quantile_of", "scorer_for"]
+__all__ = [
+    "SCORERS",
+    "AverageLoss",
+    "average_loss_of",
+    "default_scoring",
+    "get_scorer",
+    "quantile_of",
+    "scorer_for",
+]
 
 Metric: TypeAlias = Callable[..., float]
 RowLoss: TypeAlias = Literal["squared_distance", "distance", "miss"]
@@ -86,6 +94,12 @@ class QuantileScorer:
 
     def __repr__(self) -> str:
         return "QuantileScorer()"
+
+
+def default_scoring(estimator: Any) -> str:
+    """What models are chosen by: the pinball loss of a quantile that is not the median, else squared distances."""
+    is_mean = quantile_of(estimator) in (None, 0.5)
+    return "neg_interval_mean_squared_error" if is_mean else "neg_interval_pinball_loss"
 
 
 def scorer_for(estimator: Any, scorer: Metric) -> Metric:
