@@ -17,7 +17,6 @@ from marginwood._core import parallel
 from marginwood._core.order import sort_features
 from marginwood._core.problem import Kinds, Target, grow_tree, plain
 from marginwood._support.team import Team
-from marginwood._trees import growing
 from marginwood._trees.rules import Rules
 from strategies import LOSSES, crossing_order, losses, margins, stopping_rules, tree_problems
 
@@ -190,7 +189,7 @@ def n_threads(monkeypatch):
         started.append(n_threads)
         return Team(n_threads)
 
-    monkeypatch.setattr(growing, "Team", make)
+    monkeypatch.setattr("marginwood._support.team.Team", make)
     return started
 
 
