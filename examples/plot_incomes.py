@@ -31,7 +31,7 @@ print(y[[0, 400, 943]])  # from the lower end to under the upper one
 # %%
 # A model, and a picture of it
 # ----------------------------
-# The tree chooses its loss, its margin and its size by cross-validation; ``selection="1se"`` takes the smallest
+# The tree chooses its margin and its size by cross-validation; ``selection="1se"`` takes the smallest
 # one that is about as good as the best.
 
 half = np.arange(len(X)) % 2 == 0
