@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginwood._support.progress
+import marginwood._trees.bagging
 from marginwood import (
     IntervalSearchCV,
     MaxMarginIntervalForest,
@@ -532,11 +533,26 @@ def test_the_forest_is_the_one_with_the_number_of_features_that_was_chosen(n_fea
 
 def test_a_warm_start_keeps_the_number_of_features():
     X, y = make_sine(200, 20, random_state=0)
-    forest = MaxMarginIntervalForest(5, warm_start=True, random_state=0).fit(X, y)
+    forest = MaxMarginIntervalForest(25, warm_start=True, random_state=0).fit(X, y)
     chosen = forest.max_features_
+    assert chosen == 20
     grown = forest.set_params(n_estimators=30).fit(X, y)
     assert grown.max_features_ == chosen
     assert {tree.max_features_ for tree in grown.estimators_} == {chosen}
+
+
+def test_of_many_rows_few_choose(monkeypatch):
+    X, y = make_sine(300, 20, random_state=0)
+    forest = MaxMarginIntervalForest(25, random_state=0).fit(X, y)
+    monkeypatch.setattr(marginwood._trees.bagging, "MOST_PILOT_ROWS", 150)
+    other = MaxMarginIntervalForest(25, random_state=0).fit(X, y)
+    assert other.max_features_ == forest.max_features_ == 20
+    assert (other.predict(X) == forest.predict(X)).all()
+
+
+def test_few_trees_try_a_third_of_the_features():
+    X, y = make_sine(200, 20, random_state=0)
+    assert MaxMarginIntervalForest(24, random_state=0).fit(X, y).max_features_ == 6
 
 
 def test_without_rows_out_of_bag_a_third_of_the_features_is_tried():

@@ -27,11 +27,13 @@ from marginwood.losses import hinge_loss
 __all__ = ["THIRD", "Draw", "aggregate", "choose_features", "grow_trees"]
 
 THIRD = 1 / 3
-# How many trees choose between a third of the features and all, and when all are chosen: where they
-# have less than this share of the error. See docs/decisions/trees.md.
-N_PILOTS = 20
+# A share of the trees, up to so many of at most so many rows each, chooses between a third of the
+# features and all; with fewer than the least it is a third. All are chosen where they have less
+# than LEAST_GAIN of the error. See docs/decisions/trees.md.
+PILOTS = 1 / 5
+FEWEST_PILOTS, MOST_PILOTS = 5, 20
+MOST_PILOT_ROWS = 2000
 LEAST_GAIN = 0.9
-
 # How often the data is sent to a cluster that keeps losing it.
 MAX_ATTEMPTS = 3
 # Rows that are drawn at once: the numbers of all would take 8 bytes each.
@@ -97,8 +99,12 @@ def grow_trees(
 def choose_features(
     rows: SortedRows, rules: Rules, draws: Sequence[Draw], aggregation: str, n_jobs: int | None
 ) -> tuple[Rules, list[Grown]]:
-    """A third of the features in each node, or all of them, as the first trees say out of bag; and these trees."""
-    draws = draws[:N_PILOTS]
+    """A third of the features in each node, or all, as some trees say out of bag; and those of them that can stay."""
+    n_pilots = min(int(PILOTS * len(draws)), MOST_PILOTS)
+    if n_pilots < FEWEST_PILOTS:
+        return rules._replace(max_features=THIRD), []
+    first = draws[:n_pilots]
+    draws = [draw._replace(n_draws=min(draw.n_draws, MOST_PILOT_ROWS)) for draw in first]
     drawn = np.array([draw.counts() > 0 for draw in draws])
     is_scored = ~drawn.all(axis=0)
     X, intervals, weight = rows.rows.take(is_scored)
@@ -112,7 +118,8 @@ def choose_features(
         losses = hinge_loss(intervals, prediction, loss=rules.loss, quantile=rules.quantile)
         tried.append((own, grown, float((weight * losses).sum())))
     third, whole = tried
-    return (whole if whole[2] < LEAST_GAIN * third[2] else third)[:2]
+    rules, grown, _ = whole if whole[2] < LEAST_GAIN * third[2] else third
+    return rules, grown if draws == first else []
 
 
 def aggregate(predictions: FloatArray, absent: Any, aggregation: str) -> FloatArray:

@@ -87,8 +87,9 @@ class MaxMarginIntervalForest(Searchable, DistributionMixin, IntervalRegressorMi
         counts once.
     max_features : int, float, {"auto", "sqrt", "log2"} or None, default="auto"
         How many features to try in each node; a float is a share, None is all. "auto" is a third,
-        or all where the first 20 trees say, out of bag, that these have less than 0.9 of the error:
-        a third of many features seldom holds the one that matters.
+        or all where some trees say, out of bag, that these have less than 0.9 of the error: a third
+        of many features seldom holds the one that matters. Forests of fewer than 25 trees take a
+        third.
     max_leaf_nodes : int, default=None
         Grow the trees best first, up to this many leaves.
     min_impurity_decrease : float, default=0.0
