@@ -52,7 +52,9 @@ def thread_times(settings):
     No more threads than there are processors.
     """
     for n_samples, n_features in IN_THREADS:
-        X, y, _ = simulate(max(n_samples // settings.shrink, FEWEST_ROWS), n_features)
+        X, y, _ = simulate(
+            max(n_samples // settings.shrink, FEWEST_ROWS + n_samples // 100), n_features
+        )
         tasks = {
             n_jobs: partial(IntervalSearchCV(MaxMarginIntervalTree(), n_jobs=n_jobs).fit, X, y)
             for n_jobs in (1, *WANTED)

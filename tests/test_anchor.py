@@ -13,7 +13,6 @@ from marginwood import (
     MaxMarginIntervalTree,
 )
 from marginwood._core.nodes import LEAF
-from marginwood._trees import growing
 from marginwood.datasets import make_sine
 from marginwood.losses import LOSSES, hinge_loss, optimal_constant
 from strategies import informative_intervals, objectives
@@ -161,7 +160,7 @@ def test_without_an_anchor_nothing_touches_the_values_that_growing_gave(model, l
     def fail(*_):
         raise AssertionError("values were anchored.")
 
-    monkeypatch.setattr(growing, "anchor_values", fail)
+    monkeypatch.setattr("marginwood._core.anchor.anchor_values", fail)
     assert tables(model.fit(X, Y)) == before
     model.set_params(**({"grid": given | {"anchor": [1.0]}} if is_search else {"anchor": 1.0}))
     with pytest.raises(AssertionError, match="values were anchored"):

@@ -150,7 +150,7 @@ def test_a_tree_learns_from_the_mixture(call, table, tmp_path, options):
 @pytest.mark.usefixtures("small")
 def test_the_folds_of_a_teacher_keep_groups_together(call, tmp_path):
     table = tmp_path / "sites.csv"
-    FRAME.with_columns(lo=Y[:, 0], up=Y[:, 1], site=np.arange(60) % 3).write_csv(table)
+    FRAME.with_columns(lo=Y[:, 0], up=Y[:, 1], site=np.arange(60) % 12).write_csv(table)
     words = (
         "tune",
         table,

@@ -67,11 +67,11 @@ class TaughtRegressor(Delegating, IntervalRegressorMixin, BaseEstimator):
     --------
     >>> from marginwood import IntervalSearchCV, MaxMarginIntervalForest, MaxMarginIntervalTree
     >>> from marginwood import TaughtRegressor
-    >>> from marginwood.datasets import make_sine
-    >>> X, y = make_sine(100, random_state=0)
+    >>> from marginwood.datasets import make_linear
+    >>> X, y = make_linear(100, 5, random_state=0)
     >>> tree = IntervalSearchCV(MaxMarginIntervalTree(), cv=5)
     >>> taught = TaughtRegressor(tree, MaxMarginIntervalForest(random_state=0)).fit(X, y)
-    >>> X_new, y_new = make_sine(1000, random_state=1)
+    >>> X_new, y_new = make_linear(1000, 5, random_state=1)
     >>> taught.score(X_new, y_new) > tree.fit(X, y).score(X_new, y_new)
     True
     """

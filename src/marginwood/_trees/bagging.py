@@ -85,7 +85,7 @@ def grow_trees(
     n_attempts = 0
     while n_grown < len(draws):
         n_attempts += 1
-        shared = rows if client is None else client.scatter(rows, broadcast=True, hash=False)
+        shared = rows if client is None else _scatter(rows, client, anew=n_attempts > 1)
         tasks = (delayed(grow_one)(shared, rules, draw) for draw in draws[n_grown:])
         try:
             for grown in Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks):
@@ -94,6 +94,13 @@ def grow_trees(
         except CancelledError:
             if n_attempts == MAX_ATTEMPTS:
                 raise
+
+
+def _scatter(rows: SortedRows, client: Any, *, anew: bool) -> Any:
+    """The rows on every worker; they stay there for the next trees."""
+    if anew or rows.on_cluster is None or rows.on_cluster[0] is not client:
+        rows.on_cluster = client, client.scatter(rows, broadcast=True, hash=False)
+    return rows.on_cluster[1]
 
 
 def choose_features(

@@ -82,6 +82,8 @@ class SortedRows:
         # Copies of the orders that trees have used up: the next tree fills one again, which is
         # faster than a new one.
         self._spares: list[Any] = []
+        # The copy of these rows on a cluster: its client, and the future.
+        self.on_cluster: tuple[Any, Any] | None = None
 
     def with_target(self, intervals: FloatArray, is_exact: BoolArray) -> SortedRows:
         """The same rows with other intervals; those of `is_exact` have no margin."""
@@ -118,7 +120,7 @@ class SortedRows:
             self._spares.append(orders)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_spares": [], "team": None}
+        return vars(self) | {"_spares": [], "team": None, "on_cluster": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # joblib's processes and Dask hand over read-only arrays, for which kernels would be
