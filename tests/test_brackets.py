@@ -193,3 +193,9 @@ def test_any_text_is_a_bracket_or_refused_by_name(text):
             raise
     else:
         assert y[0, 0] <= y[0, 1]
+
+
+def test_a_missing_text_of_pandas_is_refused_as_any_other():
+    y = pd.Series(["25-50", pd.NA, None, np.nan], dtype="string")
+    with pytest.raises(ValueError, match=r"3 of 4 rows hold no bracket: '' .row 1, 3 times"):
+        from_brackets(y)

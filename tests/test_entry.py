@@ -244,3 +244,13 @@ def test_entries_are_transformed_like_the_target(regressor):
     )
     ignored = model.fit(X, y).regressor_.predict_survival_function(X, at)
     assert (ignored > expected).mean() > 0.9
+
+
+def test_a_forest_keeps_entries_of_its_own():
+    entry = np.full(60, -5.0)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.column_stack([X[:, 0], X[:, 0] + 1])
+    forest = MaxMarginIntervalForest(5, min_samples_leaf=9, random_state=0).fit(X, y, entry=entry)
+    before = forest.predict_distribution(X[:3]).sf(0.5)
+    entry[:] = -1e-9
+    np.testing.assert_array_equal(forest.predict_distribution(X[:3]).sf(0.5), before)

@@ -253,3 +253,12 @@ def test_left_censored_rows_are_those_of_their_mirror_images(pairs):
     )
     np.testing.assert_allclose(band.lower, 1 - mirror.upper, atol=1e-3)
     np.testing.assert_allclose(band.upper, 1 - mirror.lower, atol=1e-3)
+
+
+def test_many_rows_are_drawn_even_if_they_have_few_arrangements():
+    y = np.arange(3000.0)
+    groups = np.arange(3000) == 0
+    first, second = (
+        compare_groups(y, groups, n_permutations=200, random_state=seed).p_value for seed in (0, 0)
+    )
+    assert first == second == pytest.approx(round(first * 201) / 201)

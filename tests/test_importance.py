@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -132,3 +133,18 @@ def test_out_of_bag_rows_that_there_are_not_are_refused(forest):
         permutation_importance(forest, X[TEST], Y[TEST], rows="oob")
     with pytest.raises(TypeError, match=r"metrics\.permutation_importance"):
         plot_importances(CensoredLinearRegression().fit(X, Y))
+
+
+def test_a_forest_without_rows_is_asked_about_the_rows_that_are_given():
+    forest = MaxMarginIntervalForest(5, keep_rows=False, random_state=0).fit(X, Y)
+    found = permutation_importance(forest, X, Y, random_state=0)
+    assert found.rows == "all"
+    with pytest.raises(NotFittedError):
+        permutation_importance(MaxMarginIntervalForest(5), X, Y)
+
+
+def test_training_rows_with_entries_are_known_again():
+    entry = np.full(len(X), -100.0)
+    entry[0] = Y[0, 0] - 1
+    forest = MaxMarginIntervalForest(20, random_state=0).fit(X, Y, entry=entry)
+    assert permutation_importance(forest, X, Y, random_state=0).rows == "oob"

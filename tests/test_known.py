@@ -147,3 +147,10 @@ def test_a_distribution_without_rows_says_so():
         for ask in (one.cdf, one.sf, one.quantile):
             with pytest.raises(ValueError, match="bound: 'certain' asks the rows behind"):
                 ask(0.5, bound="certain")
+
+
+def test_no_rows_have_no_curves():
+    X = np.arange(30.0)[:, np.newaxis]
+    forest = MaxMarginIntervalForest(5, random_state=0).fit(X, X[:, 0])
+    none = forest.predict_distribution(X)[[]]
+    assert none.cdf(1.5, bound="certain").shape == (0, 2)

@@ -149,3 +149,15 @@ def test_calibration_compares_groups_of_risk_with_their_own_curves():
     assert table["observed"][0] == pytest.approx(float(turnbull(y[first]).sf(1.0)), abs=1e-6)
     wrong = calibration_at(y, expon(scale=2 * scale), 1.0, n_groups=6)
     assert sum(p > high for p, high in zip(wrong["predicted"], wrong["upper"], strict=True)) >= 4
+
+
+def test_rows_of_no_weight_need_nobody_who_is_uncensored_for_as_long():
+    y = from_events([1.0, 2.0, 3.0], [1, 0, 1])
+    rows = expon(scale=[1.0, 2.0, 3.0])
+    weighted = ipcw_brier_score(y, rows, [1.5], sample_weight=[1, 1, 0])
+    assert np.isfinite(weighted).all()
+
+
+def test_a_calibration_is_at_one_time():
+    with pytest.raises(ValueError, match="time: expected one finite number, got 2"):
+        calibration_at(from_events([1.0, 2.0], [1, 0]), expon(scale=[1.0, 2.0]), [1.0, 2.0])

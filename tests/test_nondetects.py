@@ -258,3 +258,9 @@ def test_a_line_of_logarithms_predicts_medians():
 def test_errors_of_trends_say_what_is_expected(x, y, options, message):
     with pytest.raises(ValueError, match=message):
         trend_test(x, y, **options)
+
+
+def test_where_nothing_bounds_a_slope_its_interval_is_open():
+    y = from_detection_limits(["5", "4"] + ["<1"] * 6)
+    assert trend_test(range(1, 9), y).slope_interval[0] == -inf
+    assert trend_test([1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).slope_interval == (-inf, inf)

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from marginwood import (
+    CensoredLinearRegression,
     CensoringStratifiedKFold,
     CrossFittedIntervalRegressor,
     IntervalDummyRegressor,
@@ -275,3 +276,11 @@ def test_margins_of_rows_without_an_opinion_may_be_chosen():
 def test_a_wrong_teacher_is_named(parameters, error, message):
     with pytest.raises(error, match=message):
         learn(**parameters).fit(X, Y)
+
+
+def test_groups_of_folds_do_not_reach_a_student_that_has_none():
+    X, y = make_sine(60, 2, random_state=0)
+    teacher = CrossFittedIntervalRegressor(MaxMarginIntervalTree(max_depth=2))
+    taught = TaughtRegressor(CensoredLinearRegression(), teacher)
+    taught.fit(X, y, groups=np.arange(60) % 6)
+    assert taught.predict(X).shape == (60,)

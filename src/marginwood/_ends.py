@@ -211,4 +211,4 @@ def check_entry(entry: Any, intervals: FloatArray) -> tuple[FloatArray, FloatArr
         lower=lower,
         upper=upper,
     )
-    return entry, np.column_stack([np.maximum(lower, entry), upper])
+    return entry.copy(), np.column_stack([np.maximum(lower, entry), upper])

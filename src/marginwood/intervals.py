@@ -391,8 +391,8 @@ def from_brackets(
 
 
 def _as_text(cell: Any) -> str:
-    is_missing = cell is None or cell != cell
-    return "" if is_missing else str(cell)
+    # pandas.NA is not equal to itself, nor different.
+    return str(cell) if isinstance(cell, str) or (cell == cell) is True else ""
 
 
 def censoring_kind(y: Any) -> npt.NDArray[np.str_]:

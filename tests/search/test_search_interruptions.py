@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from marginwood import (
+    CrossFittedIntervalRegressor,
     IntervalSearchCV,
     L1IntervalRegression,
+    MaxMarginIntervalTree,
 )
 from marginwood._tuning.search import Trial
+from marginwood.datasets import make_sine
 from marginwood.metrics import interval_mean_squared_error
 from searches import (
     assert_same_results,
@@ -152,3 +155,16 @@ def test_a_journal_of_random_models_needs_a_seed(name, tmp_path):
     with pytest.raises(ValueError, match="random_state: a checkpoint needs a seed"):
         make_search(name, random_state=None, checkpoint=tmp_path / "journal").fit(X, y)
     assert not (tmp_path / "journal").exists()
+
+
+def test_a_checkpoint_belongs_to_the_folds_inside_of_an_estimator_too(tmp_path):
+    X, y = make_sine(60, 2, random_state=0)
+    grid = {"estimator__max_depth": [1, 2]}
+
+    def search(n_folds):
+        model = CrossFittedIntervalRegressor(MaxMarginIntervalTree(), cv=n_folds)
+        return IntervalSearchCV(model, grid, cv=3, checkpoint=tmp_path / "j", random_state=0)
+
+    search(2).fit(X, y)
+    with pytest.raises(ValueError, match="other data or parameters: estimator differ"):
+        search(5).fit(X, y)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, _safe_indexing, get_tags
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from marginwood._base import (
     IntervalRegressorMixin,
@@ -17,6 +17,7 @@ from marginwood._base import (
     check_rows,
 )
 from marginwood._ensemble.teacher import fit_with_unseen, teach
+from marginwood._resampling.folds import takes_groups
 from marginwood._support.checks import check_model, check_share
 from marginwood._tuning.delegation import Delegating
 from marginwood._tuning.estimator import IntervalSearchCV
@@ -127,7 +128,7 @@ class TaughtRegressor(Delegating, IntervalRegressorMixin, BaseEstimator):
             return self
         labels = label(None)
         options = {"sample_weight": sample_weight} if weighted else {}
-        if groups is not None and has_fit_parameter(student, "groups"):
+        if groups is not None and takes_groups(student):
             options["groups"] = groups
         self.student_ = student.fit(X, labels, **options)
         return self

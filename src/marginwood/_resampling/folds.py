@@ -79,9 +79,7 @@ class Fold:
             model._fit_stages(X_train, y_train, w_train, *validation)
             return model
         options: dict[str, Any] = {} if w_train is None else {"sample_weight": w_train}
-        names = {name.rpartition("__")[2] for name in model.get_params()}
-        searches = "cv" in names and has_fit_parameter(model, "groups")
-        if searches and self.groups is not None:
+        if self.groups is not None and takes_groups(model):
             options["groups"] = np.asarray(self.groups)[train]
         return model.fit(X_train, y_train, **options)
 
@@ -115,6 +113,12 @@ class Bags(Fold):
     def predict_distribution(self, model: Any) -> IntervalDistribution:
         """Their distributions; there must be such rows."""
         return predict_oob_distribution(model, ~model._drawn().all(axis=0))
+
+
+def takes_groups(model: Any) -> bool:
+    """Whether a model has folds of its own, whose groups stay together; to others the word says something else."""
+    names = {name.rpartition("__")[2] for name in model.get_params()}
+    return "cv" in names and has_fit_parameter(model, "groups")
 
 
 def split_rows(rows: Rows, cv: Any, groups: Any) -> list[tuple[IntArray, IntArray]]:

@@ -346,7 +346,7 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
-        header = describe(self._unfitted()) | fingerprint(folds)
+        header = {"estimator": describe(self._unfitted())} | fingerprint(folds)
         if folds[0].rows is not taught:
             header["labels"] = digest(taught.intervals)
         header["scoring"] = describe(self._scoring())

@@ -55,7 +55,9 @@ class KnownRows(NamedTuple):
         """The cells of the rows of each query, sorted, equal ones as one."""
         # In order of their upper ends a number comes before what begins right after it.
         cells, number = np.unique(cells[:, ::-1], axis=0, return_inverse=True)
-        counts, places, masses = [], [], []
+        none: IntArray = np.empty(0, np.int64)
+        counts, places = [none], [none]
+        masses: list[FloatArray] = [np.empty(0)]
         queries = np.unique(self.queries)
         for start in range(0, len(queries), N_QUERIES):
             entries = self.weigh(queries[start : start + N_QUERIES])
@@ -63,7 +65,7 @@ class KnownRows(NamedTuple):
             query = np.repeat(np.arange(n_queries), np.diff(entries.offsets))
             key = query * len(cells) + number.ravel()[entries.rows]
             found, same = np.unique(key, return_inverse=True)
-            masses.append(np.bincount(same, entries.weights))
+            masses.append(np.bincount(same, entries.weights).astype(np.float64))
             places.append(found % len(cells))
             counts.append(np.bincount(found // len(cells), minlength=n_queries))
         offsets = np.append(0, np.cumsum(np.concatenate(counts)))

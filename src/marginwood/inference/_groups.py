@@ -217,7 +217,8 @@ def compare_groups(
         Weights of the rows: one of weight 2 counts as two rows.
     n_permutations : int, default=None
         How often labels are permuted within strata, for a p-value that needs no large sample. Up to
-        100,000 different arrangements are all tried, whatever the number: then it is exact.
+        100,000 different arrangements of few rows are all tried, whatever the number: then it is
+        exact.
     random_state : int, RandomState or None, default=None
         For the permutations.
 

@@ -14,6 +14,7 @@ __all__ = ["permutation_covariance", "permute", "quadratic"]
 
 # Up to so many arrangements of the labels are tried one by one.
 MOST_ARRANGEMENTS = 100_000
+MOST_LABELS = 1 << 25  # in all arrangements: 256 MB
 BLOCK = 1 << 22  # labels that are drawn at once
 # Statistics that differ by less than this share of them are the same.
 ROUNDING = 1e-9
@@ -52,7 +53,8 @@ def permute(
         for size in sizes
         for n, left in zip(size, np.cumsum(size[::-1])[::-1], strict=True)
     )
-    if n_arrangements <= MOST_ARRANGEMENTS:
+    n_most = max(len(codes) for codes, _ in parts)
+    if n_arrangements <= MOST_ARRANGEMENTS and n_arrangements * n_most <= MOST_LABELS:
         sums = np.zeros((1, n_groups))
         for (_, scores), size in zip(parts, sizes, strict=True):
             arranged = _sum_by_group(_arrange(size.tolist()), scores, n_groups)

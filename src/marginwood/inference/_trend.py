@@ -211,7 +211,7 @@ def _pair_slopes(place: FloatArray, intervals: FloatArray) -> tuple[FloatArray, 
 
 
 def _solve_slope(rising: FloatArray, falling: FloatArray, excess: float) -> tuple[float, float]:
-    """Between which slopes more pairs rise than fall by some number; both ends are slopes of pairs."""
+    """Between which slopes more pairs rise than fall by some number: slopes of pairs, or infinite ones."""
     ends = np.unique(np.concatenate([rising, falling]))
     ends = ends[np.isfinite(ends)]
     # Right below and right above each end: a pair of un-censored rows rises up to its slope.
@@ -223,7 +223,9 @@ def _solve_slope(rising: FloatArray, falling: FloatArray, excess: float) -> tupl
     )
     low = np.flatnonzero(above <= excess)
     high = np.flatnonzero(below >= excess)
-    return (
-        float(ends[low[0]]) if len(low) else np.inf,
-        float(ends[high[-1]]) if len(high) else -np.inf,
-    )
+    low_end = float(ends[low[0]]) if len(low) else np.inf
+    high_end = float(ends[high[-1]]) if len(high) else -np.inf
+    if excess != 0:  # a limit of the slope: nothing may bound it
+        low_end = -np.inf if not len(ends) or below[0] <= excess else low_end
+        high_end = np.inf if not len(ends) or above[-1] >= excess else high_end
+    return low_end, high_end

@@ -173,7 +173,13 @@ def permutation_importance(
 def _unseen_by(model: Any, intervals: FloatArray, rows: str) -> Any:
     """The predictions of training rows by trees that did not draw them, or None for the whole model."""
     forest = getattr(model, "best_estimator_", model)
-    is_training = hasattr(forest, "_out_of_bag") and np.array_equal(forest._intervals, intervals)
+    kept = getattr(forest, "_intervals", None)
+    if kept is not None and getattr(forest, "_entry", None) is not None:
+        # It keeps what is left of intervals above their entries.
+        same_shape = len(kept) == len(intervals)
+        entry = forest._entry if same_shape else -np.inf
+        intervals = np.column_stack([np.maximum(intervals[:, 0], entry), intervals[:, 1]])
+    is_training = kept is not None and np.array_equal(kept, intervals)
     view = forest._out_of_bag() if rows != "all" and is_training else None
     is_unseen = view is not None and view.known.sum() > 1
     if rows == "oob" and not is_unseen:

@@ -269,7 +269,10 @@ def calibration_at(
     check_count("n_groups", n_groups, 2)
     check_share("level", level)
     informative = np.isfinite(intervals).any(axis=1)
-    when = np.full(len(intervals), float(_check_times(time)))
+    when = _check_times(time)
+    if when.size != 1:
+        raise ValueError(f"time: expected one finite number, got {when.size}.")
+    when = np.full(len(intervals), when.item())
     survival = 1 - evaluate(make_rows(distribution, len(intervals)), "cdf", when)
     survival, intervals = survival[informative], intervals[informative]
     edges = np.unique(np.quantile(survival, np.linspace(0, 1, n_groups + 1)[1:-1]))
@@ -325,7 +328,9 @@ def _read(y_true: Any, y_train: Any, sample_weight: Any) -> tuple[_Events, Any]:
         np.column_stack([start, np.where(train_event, np.inf, train_time)]),
         sample_weight=train_weight,
     )
-    return _Events(time, is_event, weight, _invert(censoring.sf(time), is_event, time)), censoring
+    return _Events(
+        time, is_event, weight, _invert(censoring.sf(time), is_event & (weight > 0), time)
+    ), censoring
 
 
 def _invert(probability: FloatArray, is_used: BoolArray, time: FloatArray) -> FloatArray:
@@ -356,7 +361,7 @@ def _split(intervals: FloatArray, name: str) -> tuple[FloatArray, BoolArray]:
 def _brier(events: _Events, censoring: Any, distribution: Any, times: FloatArray) -> FloatArray:
     n_rows = len(events.time)
     predicted = make_rows(distribution, n_rows)
-    is_later = np.array([(events.time > time).any() for time in times])
+    is_later = np.array([((events.time > time) & (events.weight > 0)).any() for time in times])
     later = _invert(censoring.sf(times), is_later, times)
     scores = np.empty(len(times))
     for k, time in enumerate(times):
