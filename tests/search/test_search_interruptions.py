@@ -166,5 +166,5 @@ def test_a_checkpoint_belongs_to_the_folds_inside_of_an_estimator_too(tmp_path):
         return IntervalSearchCV(model, grid, cv=3, checkpoint=tmp_path / "j", random_state=0)
 
     search(2).fit(X, y)
-    with pytest.raises(ValueError, match="other data or parameters: estimator differ"):
+    with pytest.raises(ValueError, match="other data or parameters: estimator's cv differ"):
         search(5).fit(X, y)

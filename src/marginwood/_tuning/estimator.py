@@ -346,13 +346,18 @@ class IntervalSearchCV(Delegating, IntervalRegressorMixin, BaseEstimator):
         """The journal, with all that the pieces depend on in its header; nothing without a checkpoint."""
         if self.checkpoint is None:
             return nullcontext()
-        header = {"estimator": describe(self._unfitted())} | fingerprint(folds)
+        own: dict[str, Any] = dict(fingerprint(folds))
         if folds[0].rows is not taught:
-            header["labels"] = digest(taught.intervals)
-        header["scoring"] = describe(self._scoring())
-        header["grid"] = digest([point.params | dict(point.values) for point in points])
-        header["random_state"] = seed
-        return PathJournal(self.checkpoint, header)
+            own["labels"] = digest(taught.intervals)
+        own["scoring"] = describe(self._scoring())
+        own["grid"] = digest([point.params | dict(point.values) for point in points])
+        own["random_state"] = seed
+        # An estimator may have folds, a grid or a seed, too.
+        parameters = {
+            f"estimator's {name}" if name in own else name: value
+            for name, value in describe(self._unfitted()).items()
+        }
+        return PathJournal(self.checkpoint, parameters | own)
 
     def _choose(self, complexity: IntArray) -> None:
         """Set which candidate is the best."""
